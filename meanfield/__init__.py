@@ -1,0 +1,4 @@
+"""Numbers from the theory: simulate, label, calibrate, recommend, predict. No torch.
+
+Import the module you need by its path (`from meanfield.simulate import simulate`); this file loads nothing.
+"""
