@@ -24,7 +24,7 @@ class MapParameters:
         C, the value of S*eta on the stability boundary; positive and finite.
     exit_radius : float [1]
         R, the displacement at which the iterate leaves the region where the surrogate is valid, in units of
-        cumulative learning rate at full drift speed; positive and finite. It is the budget of saturated drift.
+        cumulative learning rate at full drift speed; positive and finite. Saturated drift has this budget.
     honest_signal : float [1]
         h, the part of the drive that does not come from staleness; in [0, inf). With 0 the map is symmetric.
     initial_memory : float [1]
