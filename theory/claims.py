@@ -1,0 +1,148 @@
+"""The claims C1 to C8: what is said, under which assumptions, by whom, and how it is judged.
+
+Plain records without sympy, so that a table of verdicts can quote them at no cost.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["reported", "derived", "reconstructed"]
+"""reported: stated by the source; derived: follows from the assumptions; reconstructed: our model."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim.
+
+    Attributes
+    ----------
+    id : str
+        Stable id, "C1" and so on.
+    title : str
+        A few words for a heading.
+    statement : str
+        What is claimed.
+    assumptions : tuple of str
+        Under which conditions.
+    source : str
+        A paper with the part of it, or "ours".
+    status : str
+        "reported", "derived" or "reconstructed".
+    verdict_rule : str or None
+        How measured data decide it, fixed before any run; None for a claim that is proved or not judged.
+    """
+
+    id: str
+    title: str
+    statement: str
+    assumptions: tuple[str, ...]
+    source: str
+    status: Status
+    verdict_rule: str | None = None
+
+
+_PAPER = "arXiv:2607.01083"
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "C1",
+        "law one: the boundary",
+        "The largest stable learning rate scales as 1/S: S*eta is about constant on the stability boundary.",
+        ("vanilla GRPO", "constant learning rate", "behaviour policy refreshed every S optimizer steps"),
+        f"{_PAPER} v3, abstract",
+        "reported",
+        "Supported if the 90 % interval of the boundary exponent contains -1 and excludes -1/2; "
+        "not supported if it excludes -1; else inconclusive.",
+    ),
+    Claim(
+        "C2",
+        "law two: the budget",
+        "Among runs that collapse, the collapse time scales as 1/eta: collapse comes after about the same "
+        "eta*T, whatever S.",
+        ("vanilla GRPO", "constant learning rate", "the run collapses", "one model and setup"),
+        f"{_PAPER} v3, abstract",
+        "reported",
+        "Supported if the 90 % interval of the slope of log T on log eta contains -1 and is narrower than 0.5, "
+        "and the budgets at each S lie within a factor 1.5; not supported if the interval excludes -1; "
+        "else inconclusive.",
+    ),
+    Claim(
+        "C3",
+        "the bias bound",
+        "The staleness-induced bias of an update is at most of order S*eta, and its bound is zero at every sync.",
+        (
+            "the integrand's gradient has norm at most M and an update at most eta*G_upd",
+            "the sampling distribution moves by at most L_D in total variation per distance",
+            "the integrand's gradient is L_phi-Lipschitz in the behaviour policy",
+        ),
+        f"{_PAPER} v3, abstract (order and reset); the constant L_b = 2*M*L_D + L_phi is ours",
+        "derived",
+    ),
+    Claim(
+        "C4",
+        "the two-constraint rule",
+        "A run is safe if eta is well below both R_batch/(S*G_upd) and R_crit/(T*G_upd); this is sufficient, "
+        "not necessary.",
+        ("updates have norm at most eta*G_upd", "S is the largest rollout lag"),
+        f"{_PAPER} v1 and v2, abstract",
+        "reported",
+    ),
+    Claim(
+        "C5",
+        "the memory map",
+        "From sync to sync the memory of a persistent direction follows u -> tanh(h + kappa*u) with "
+        "kappa = S*eta/C; at h = 0 drift stays alive above S*eta = C and dies below it.",
+        (
+            "one persistent direction",
+            "optimizer normalization saturates the update",
+            "no feedback within a cycle",
+            "no noise",
+        ),
+        f"ours, a model consistent with {_PAPER} v3, abstract",
+        "reconstructed",
+    ),
+    Claim(
+        "C6",
+        "the exit budget",
+        "The run leaves the region where the surrogate is valid when the displacement reaches R; eta*T at that "
+        "moment depends on S and eta through S*eta alone, and on the start u0.",
+        ("the memory map of C5", "the displacement grows at the rate eta*u within a cycle"),
+        f"ours, a model consistent with {_PAPER} v3, abstract",
+        "derived",
+    ),
+    Claim(
+        "C7",
+        "the smooth min-form",
+        "With an honest signal h > 0 and S*eta well below C, 1/eta_max = S/C + T*h/R.",
+        ("the memory map of C5 linearised at its fixed point", "h > 0", "S*eta < C"),
+        "ours",
+        "derived",
+    ),
+    Claim(
+        "C8",
+        "the max-form",
+        "Without honest signal a collapse within the horizon needs both S*eta > C and eta*T > B, so the "
+        "observed boundary is max(C/S, B/T).",
+        ("the memory map of C5 with h = 0", "saturated drift above the boundary"),
+        "ours",
+        "derived",
+    ),
+)
+
+_BY_ID = {record.id: record for record in CLAIMS}
+
+
+def claim(claim_id: str) -> Claim:
+    """Return the claim with this id.
+
+    Raises
+    ------
+    ValueError
+        If the id is unknown; the message lists the known ones.
+
+    >>> claim("C1").title
+    'law one: the boundary'
+    """
+    if claim_id not in _BY_ID:
+        raise ValueError(f"claim id must be a known id, got {claim_id!r}. Known ids: {', '.join(_BY_ID)}.")
+    return _BY_ID[claim_id]
