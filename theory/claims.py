@@ -62,14 +62,14 @@ CLAIMS: tuple[Claim, ...] = (
         ("vanilla GRPO", "constant learning rate", "the run collapses", "one model and setup"),
         f"{_PAPER} v3, abstract",
         "reported",
-        "Supported if the 90 % interval of the slope of log T on log eta contains -1 and is narrower than 0.5, "
-        "and the budgets at each S lie within a factor 1.5; not supported if the interval excludes -1; "
+        "Supported if the 90 % interval of the slope of log T on log eta contains -1 and is narrower than "
+        "0.5, and the budgets at each S lie within a factor 1.5; not supported if the interval excludes -1; "
         "else inconclusive.",
     ),
     Claim(
         "C3",
         "the bias bound",
-        "The staleness-induced bias of an update is at most of order S*eta, and its bound is zero at every sync.",
+        "The staleness-induced bias of an update is at most of order S*eta, and it is reset at every sync.",
         (
             "the integrand's gradient has norm at most M and an update at most eta*G_upd",
             "the sampling distribution moves by at most L_D in total variation per distance",
@@ -104,8 +104,8 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "C6",
         "the exit budget",
-        "The run leaves the region where the surrogate is valid when the displacement reaches R; eta*T at that "
-        "moment depends on S and eta through S*eta alone, and on the start u0.",
+        "The run leaves the region where the surrogate is valid when the displacement reaches R; eta*T at "
+        "that moment depends on S and eta through S*eta alone, and on the start u0.",
         ("the memory map of C5", "the displacement grows at the rate eta*u within a cycle"),
         f"ours, a model consistent with {_PAPER} v3, abstract",
         "derived",

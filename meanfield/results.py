@@ -1,0 +1,293 @@
+"""The schema of every Dataset: variables, dimensions, units, meaning; build, check, save, load.
+
+Predicted and measured data share dimension and variable names, so that they align exactly.
+"""
+
+import json
+import os
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from meanfield.errors import InputError
+from meanfield.parameters import MapParameters
+from theory.claims import claim
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable or coordinate: its name, dimensions, dtype, unit and meaning."""
+
+    name: str
+    dims: tuple[str, ...]
+    dtype: str
+    unit: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a Dataset of one kind must hold."""
+
+    name: str
+    coordinates: tuple[Variable, ...]
+    variables: tuple[Variable, ...]
+    attributes: tuple[str, ...]
+
+    @property
+    def table(self) -> dict[str, Variable]:
+        """Every coordinate and variable by its name."""
+        return {item.name: item for item in self.coordinates + self.variables}
+
+
+def _coordinate(name: str, dtype: str, unit: str, meaning: str) -> Variable:
+    return Variable(name, (name,), dtype, unit, meaning)
+
+
+_SYNC_INTERVAL = _coordinate(
+    "sync_interval", "float64", "optimizer step", "steps between two refreshes of the behaviour policy"
+)
+_LEARNING_RATE = _coordinate("learning_rate", "float64", "1", "constant step size")
+_STEP = _coordinate("step", "int64", "optimizer step", "number of the optimizer step, from 1")
+_SEED = _coordinate("seed", "int64", "1", "seed of the run")
+_CYCLE = _coordinate("cycle", "int64", "sync cycle", "number of the sync cycle, from 0")
+
+_GRID = ("sync_interval", "learning_rate")
+_RUN = (*_GRID, "seed", "step")
+_SIMULATED = ("parameters", "horizon", "versions", "claims")
+
+
+def _exit_variables(dims: tuple[str, ...]) -> tuple[Variable, ...]:
+    return (
+        Variable("outcome", dims, "int8", "1", "code of meanfield.outcomes.Outcome"),
+        Variable(
+            "collapse_step", dims, "float64", "optimizer step", "first step at the exit radius; NaN if none"
+        ),
+        Variable(
+            "cumulative_learning_rate_at_exit",
+            dims,
+            "float64",
+            "1",
+            "eta*t where the radius is met; NaN if it is not",
+        ),
+    )
+
+
+SWEEP = Schema(
+    "driftlaw.sweep/1",
+    (_SYNC_INTERVAL, _LEARNING_RATE, _SEED, _STEP),
+    (
+        Variable(
+            "learner_reward",
+            _RUN,
+            "float64",
+            "1",
+            "exact expected reward after the step; NaN if not evaluated",
+        ),
+        Variable("rollout_reward", _RUN, "float64", "1", "mean reward of the batch, of the behaviour policy"),
+        Variable("entropy", _RUN, "float64", "nat per token", "entropy of the learner's policy on the batch"),
+        Variable("drift", _RUN, "float64", "nat", "rms log-ratio per token of the batch, before the update"),
+        Variable("behavior_k3", _RUN, "float64", "nat", "mean of r - 1 - log r per token, before the update"),
+        Variable("clip_fraction", _RUN, "float64", "1", "share of tokens outside the clip range"),
+        Variable("grad_norm", _RUN, "float64", "1", "norm of the raw gradient"),
+    ),
+    ("reward_floor", "initial_reward", "experiment", "versions"),
+)
+"""Measured runs. The value at step t belongs to the t-th optimizer step, whose lag is (t - 1) mod S."""
+
+PHASE_DIAGRAM = Schema(
+    "driftlaw.phase_diagram/1", (_SYNC_INTERVAL, _LEARNING_RATE), _exit_variables(_GRID), _SIMULATED
+)
+"""One simulated run for each cell of a grid."""
+
+TRAJECTORY = Schema(
+    "driftlaw.trajectory/1",
+    (_CYCLE, _STEP),
+    (
+        Variable(
+            "memory", ("cycle",), "float64", "1", "mean normalized update of the cycle; NaN after the exit"
+        ),
+        Variable(
+            "displacement", ("step",), "float64", "1", "displacement after the step; NaN after the exit"
+        ),
+        Variable("cumulative_learning_rate", ("step",), "float64", "1", "eta*t after the step"),
+        *_exit_variables(()),
+        Variable("sync_interval", (), "float64", "optimizer step", _SYNC_INTERVAL.meaning),
+        Variable("learning_rate", (), "float64", "1", _LEARNING_RATE.meaning),
+    ),
+    _SIMULATED,
+)
+"""One simulated run."""
+
+
+def build(
+    schema: Schema,
+    *,
+    coordinates: Mapping[str, ArrayLike],
+    variables: Mapping[str, ArrayLike],
+    attributes: Mapping[str, Any],
+) -> xr.Dataset:
+    """Put arrays together as the schema says, cast and with units and meanings, and check the result.
+
+    Parameters
+    ----------
+    schema : Schema
+    coordinates, variables : mapping from name to array
+        In the order of the schema's dimensions.
+    attributes : mapping from name to str or number
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    InputError
+        As `check`.
+    """
+
+    def labelled(values: Mapping[str, ArrayLike]) -> dict[str, Any]:
+        _require_names(schema, values, schema.table)
+        return {name: _label(schema.table[name], value) for name, value in values.items()}
+
+    dataset = xr.Dataset(labelled(variables), labelled(coordinates), {"schema": schema.name, **attributes})
+    return check(dataset, schema)
+
+
+def check(dataset: xr.Dataset, schema: Schema) -> xr.Dataset:
+    """Return the Dataset unchanged if it is what the schema says.
+
+    Raises
+    ------
+    InputError
+        If a variable or attribute is missing or unknown, or has other dimensions or another dtype.
+    """
+    given = {str(name): dataset[name] for name in dataset.variables}
+    _require_names(schema, given, schema.table)
+    for name, item in schema.table.items():
+        if name not in given:
+            raise InputError(
+                f"{schema.name}: {name}", "be given", "nothing", f"It is {item.meaning} [{item.unit}]."
+            )
+        if given[name].dims != item.dims:
+            way_out = f"Transpose it to {item.dims}."
+            raise InputError(
+                f"{schema.name}: {name}", f"have the dimensions {item.dims}", given[name].dims, way_out
+            )
+        if given[name].dtype != np.dtype(item.dtype):
+            way_out = f"Cast it to {item.dtype}."
+            raise InputError(
+                f"{schema.name}: {name}", f"be of dtype {item.dtype}", given[name].dtype, way_out
+            )
+    for name in schema.attributes:
+        if name not in dataset.attrs:
+            raise InputError(
+                f"{schema.name}: attribute {name}", "be given", "nothing", f"Set attrs[{name!r}]."
+            )
+    return dataset
+
+
+def save(dataset: xr.Dataset, path: str | Path, *, schema: Schema) -> Path:
+    """Write a checked Dataset to a NetCDF file: written beside it, synced, then renamed.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    path : str or Path
+    schema : Schema
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        If the Dataset does not fit the schema, an integer does not fit 32 bits (the file format has no more),
+        or the folder does not exist.
+    """
+    path = Path(path)
+    check(dataset, schema)
+    for name, array in dataset.variables.items():
+        if array.dtype == np.int64 and array.size and np.abs(array.values).max() > np.iinfo(np.int32).max:
+            raise InputError(
+                f"{schema.name}: {name}", "fit 32 bits", array.values.max(), "Use smaller integers."
+            )
+    if not path.parent.is_dir():
+        raise InputError("path", "lie in an existing folder", path, f"Create {path.parent} first.")
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        dataset.to_netcdf(beside, engine="scipy")
+        with beside.open("rb") as handle:
+            os.fsync(handle.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+    return path
+
+
+def load(path: str | Path, *, schema: Schema) -> xr.Dataset:
+    """Read a Dataset that `save` wrote, cast it to the schema's dtypes and check it.
+
+    Parameters
+    ----------
+    path : str or Path
+    schema : Schema
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or does not fit the schema.
+    """
+    try:
+        dataset = xr.load_dataset(path, engine="scipy")
+    except (OSError, TypeError, ValueError) as error:
+        raise InputError("path", "be a NetCDF file", path, f"Reading said: {error}.") from error
+    for name, item in schema.table.items():
+        if name in dataset.variables:
+            dataset[name] = dataset[name].astype(item.dtype, keep_attrs=True)
+    return check(dataset, schema)
+
+
+def provenance(parameters: MapParameters, *, horizon: int, claims: Iterable[str]) -> dict[str, str | int]:
+    """Return the attributes from which a simulated Dataset can be made again.
+
+    Parameters
+    ----------
+    parameters : MapParameters
+    horizon : int [optimizer step]
+    claims : iterable of str
+        Ids of the claims that the simulation uses.
+
+    Returns
+    -------
+    dict
+        "parameters" and "versions" as JSON, "horizon", "claims". The map has no noise, so there is no seed.
+    """
+    packages = ("driftlaw", "numpy", "numba", "xarray")
+    return {
+        "parameters": json.dumps(asdict(parameters)),
+        "horizon": horizon,
+        "versions": json.dumps({name: metadata.version(name) for name in packages}),
+        "claims": " ".join(claim(claim_id).id for claim_id in claims),
+    }
+
+
+def _label(item: Variable, value: ArrayLike) -> tuple[tuple[str, ...], np.ndarray[Any, Any], dict[str, str]]:
+    return item.dims, np.asarray(value, dtype=item.dtype), {"units": item.unit, "long_name": item.meaning}
+
+
+def _require_names(schema: Schema, given: Iterable[Hashable], known: Mapping[str, Variable]) -> None:
+    for name in given:
+        if str(name) not in known:
+            raise InputError(f"{schema.name}: {name}", "be a known name", "it", f"Known: {', '.join(known)}.")

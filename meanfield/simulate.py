@@ -1,0 +1,240 @@
+"""Simulate the memory map: one run, a grid of runs, or the exit budget as a function of S*eta.
+
+In cycle k the displacement grows by eta*u_k per optimizer step; the run collapses at the first step at which
+it has reached the exit radius. Everything depends on S and eta through S*eta and eta*t only.
+"""
+
+import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+
+from meanfield import kernels, results
+from meanfield.errors import InputError
+from meanfield.outcomes import Outcome
+from meanfield.parameters import MapParameters
+
+MAX_CYCLES = 1_000_000
+"""Sync cycles after which `exit_budget` says that a run never exits."""
+
+STEP_TOLERANCE = 1e-10
+"""Relative rounding of eta*t at exit that does not count as one more step."""
+
+_CLAIMS = ("C5", "C6")
+
+
+def simulate(
+    parameters: MapParameters, *, sync_interval: float, learning_rate: float, horizon: int
+) -> xr.Dataset:
+    """Simulate one run of the memory map.
+
+    Parameters
+    ----------
+    parameters : MapParameters
+    sync_interval : float [optimizer step]
+        Whole and at least 1, or inf for a behaviour policy that is never refreshed.
+    learning_rate : float [1]
+        Positive and finite.
+    horizon : int [optimizer step]
+        At least 1.
+
+    Returns
+    -------
+    Dataset
+        As `meanfield.results.TRAJECTORY` says: memory by cycle, displacement and eta*t by step, and the exit.
+        The path is NaN after the exit, because the model says nothing there.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+
+    Source: claims C5 and C6 (theory/claims.py). No error beyond rounding: the map is exact.
+
+    >>> parameters = MapParameters(critical_product=0.02, exit_radius=0.8, initial_memory=1.0)
+    >>> float(simulate(parameters, sync_interval=100, learning_rate=0.01, horizon=200).collapse_step)
+    80.0
+    """
+    S, eta = _sync_interval(sync_interval), _learning_rate(learning_rate)
+    T = _horizon(horizon)
+    steps = np.arange(1, T + 1)
+    exits = _exits(parameters, np.asarray(S), np.asarray(eta), T)
+    last = float(np.fmin(exits["collapse_step"], T))
+    memory = np.empty(int(_num_cycles(np.asarray(S), T)))
+    gain = S * eta / parameters.critical_product
+    kernels.memory_path(gain, parameters.honest_signal, parameters.initial_memory, memory)
+    displacement = _displacement(memory, steps, S, eta)
+    cycles = np.arange(memory.size)
+    return results.build(
+        results.TRAJECTORY,
+        coordinates={"cycle": cycles, "step": steps},
+        variables={
+            "memory": np.where(cycles < _num_cycles(np.asarray(S), last), memory, np.nan),
+            "displacement": np.where(steps <= last, displacement, np.nan),
+            "cumulative_learning_rate": eta * steps,
+            "sync_interval": S,
+            "learning_rate": eta,
+            **exits,
+        },
+        attributes=results.provenance(parameters, horizon=T, claims=_CLAIMS),
+    )
+
+
+def phase_diagram(
+    parameters: MapParameters, *, sync_intervals: ArrayLike, learning_rates: ArrayLike, horizon: int
+) -> xr.Dataset:
+    """Simulate one run for each cell of a grid and keep how it ends.
+
+    Parameters
+    ----------
+    parameters : MapParameters
+    sync_intervals : array, shape (n,) [optimizer step]
+        Strictly increasing; each whole and at least 1, or inf.
+    learning_rates : array, shape (m,) [1]
+        Strictly increasing, positive and finite.
+    horizon : int [optimizer step]
+        At least 1.
+
+    Returns
+    -------
+    Dataset
+        As `meanfield.results.PHASE_DIAGRAM` says, dims ("sync_interval", "learning_rate").
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+
+    Source: claims C5 and C6 (theory/claims.py). No error beyond rounding: the map is exact.
+
+    >>> parameters = MapParameters(critical_product=0.02, exit_radius=0.8)
+    >>> grid = phase_diagram(parameters, sync_intervals=[4, 16], learning_rates=[1e-3, 3e-3], horizon=1000)
+    >>> grid.outcome.values.tolist()
+    [[0, 0], [0, 2]]
+    """
+    S = np.array([_sync_interval(value) for value in _axis("sync_intervals", sync_intervals)])
+    eta = np.array([_learning_rate(value) for value in _axis("learning_rates", learning_rates)])
+    T = _horizon(horizon)
+    return results.build(
+        results.PHASE_DIAGRAM,
+        coordinates={"sync_interval": S, "learning_rate": eta},
+        variables=_exits(parameters, S[:, np.newaxis], eta, T),
+        attributes=results.provenance(parameters, horizon=T, claims=_CLAIMS),
+    )
+
+
+def exit_budget(parameters: MapParameters, product: ArrayLike) -> NDArray[np.float64]:
+    """Cumulative learning rate at exit as a function of the product S*eta.
+
+    Parameters
+    ----------
+    parameters : MapParameters
+    product : array of any shape [1]
+        S*eta, positive; inf stands for a behaviour policy that is never refreshed.
+
+    Returns
+    -------
+    array of the shape of `product` [1]
+        eta*t at exit, located inside its cycle; inf where no exit comes within `MAX_CYCLES` sync cycles.
+
+    Raises
+    ------
+    InputError
+        If a product is not positive.
+
+    Source: claim C6 (theory/claims.py). No error beyond rounding: the map is exact.
+
+    >>> parameters = MapParameters(critical_product=1.0, exit_radius=50.0)
+    >>> [round(float(budget), 2) for budget in exit_budget(parameters, [0.9, 1.5, 3.0])]
+    [inf, 81.28, 68.47]
+    """
+    products = np.asarray(product, dtype=np.float64)
+    if not np.all(products > 0.0):
+        raise InputError("product", "be positive", product, "Give S*eta, for example 8 * 1e-3.")
+    return _clocks(parameters, products, np.full(products.shape, MAX_CYCLES))
+
+
+def _exits(
+    parameters: MapParameters, S: NDArray[np.float64], eta: NDArray[np.float64], horizon: int
+) -> dict[str, NDArray[Any]]:
+    """Outcome code, collapse step and eta*t at exit of every pair; NaN where the horizon comes first."""
+    S, eta = np.broadcast_arrays(S, eta)
+    clocks = _clocks(parameters, S * eta, _num_cycles(S, horizon))
+    steps = np.maximum(1.0, np.ceil(clocks / eta * (1.0 - STEP_TOLERANCE)))
+    collapsed = steps <= horizon
+    return {
+        "outcome": np.where(collapsed, Outcome.COLLAPSED.code, Outcome.STABLE.code),
+        "collapse_step": np.where(collapsed, steps, np.nan),
+        "cumulative_learning_rate_at_exit": np.where(collapsed, clocks, np.nan),
+    }
+
+
+def _clocks(
+    parameters: MapParameters, products: NDArray[np.float64], num_cycles: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    clocks = np.empty(products.size)
+    kernels.exit_clocks(
+        products.ravel(),
+        num_cycles.ravel(),
+        parameters.critical_product,
+        parameters.exit_radius,
+        parameters.honest_signal,
+        parameters.initial_memory,
+        clocks,
+    )
+    return clocks.reshape(products.shape)
+
+
+def _num_cycles(S: NDArray[np.float64], steps: float) -> NDArray[np.int64]:
+    """Cycles begun within so many steps; one if S is inf."""
+    return np.maximum(1, np.ceil(steps / S)).astype(np.int64)
+
+
+def _displacement(
+    memory: NDArray[np.float64], steps: NDArray[np.int64], S: float, eta: float
+) -> NDArray[np.float64]:
+    """Displacement after each step: whole cycles before, and a straight line within the cycle."""
+    before = np.concatenate([[0.0], np.cumsum(S * eta * memory[:-1])])
+    cycle = ((steps - 1) // S).astype(np.int64)
+    return before[cycle] + eta * memory[cycle] * ((steps - 1) % S + 1)
+
+
+def _number(value: object) -> float:
+    """Return the value as a float, or NaN if it is not a number (True is not a number here)."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    return float(value)
+
+
+def _sync_interval(value: object) -> float:
+    number = _number(value)
+    if number >= 1.0 and (math.isinf(number) or number.is_integer()):
+        return number
+    way_out = "For a fully on-policy run use 1, for a run without sync inf."
+    raise InputError("sync_interval", "be an integer >= 1 or inf", repr(value), way_out)
+
+
+def _learning_rate(value: object) -> float:
+    number = _number(value)
+    if 0.0 < number < math.inf:
+        return number
+    raise InputError(
+        "learning_rate", "be a positive finite number", repr(value), "Give a step size such as 1e-3."
+    )
+
+
+def _horizon(value: object) -> int:
+    number = _number(value)
+    if 1.0 <= number < math.inf and number.is_integer():
+        return int(number)
+    raise InputError("horizon", "be an integer >= 1", repr(value), "Give the optimizer steps of the run.")
+
+
+def _axis(name: str, values: ArrayLike) -> NDArray[Any]:
+    axis = np.asarray(values)
+    if axis.ndim != 1 or axis.size == 0 or np.any(axis[1:] <= axis[:-1]):
+        raise InputError(name, "be a strictly increasing list", values, "Sort it and drop what is double.")
+    return axis
