@@ -1,0 +1,43 @@
+import subprocess
+import sys
+
+import pytest
+
+from theory import bias, drift, thresholds
+from theory.claims import CLAIMS, claim
+from theory.formula import Formula
+
+
+def test_ids_are_stable_and_in_order():
+    assert [record.id for record in CLAIMS] == [f"C{number}" for number in range(1, len(CLAIMS) + 1)]
+    assert claim("C1").title == "law one: the boundary"
+    assert claim("C2").title == "law two: the budget"
+
+
+def test_every_claim_has_a_source_and_assumptions():
+    for record in CLAIMS:
+        assert record.source.startswith(("arXiv:2607.01083 v", "ours")), record.id
+        assert record.assumptions, record.id
+
+
+def test_the_laws_carry_their_verdict_rules():
+    assert "contains -1 and excludes -1/2" in claim("C1").verdict_rule
+    assert "narrower than 0.5" in claim("C2").verdict_rule
+    assert "within a factor 1.5" in claim("C2").verdict_rule
+    assert {record.id for record in CLAIMS if record.verdict_rule} == {"C1", "C2"}
+
+
+def test_unknown_id_lists_the_known_ones():
+    with pytest.raises(ValueError, match=r"claim id must be a known id, got 'C99'\. Known ids: C1, C2, C3"):
+        claim("C99")
+
+
+def test_every_model_claim_has_a_formula():
+    formulas = [value for module in (bias, drift, thresholds) for value in vars(module).values()]
+    cited = {value.claim_id for value in formulas if isinstance(value, Formula)}
+    assert cited == {record.id for record in CLAIMS} - {"C1", "C2"}
+
+
+def test_reading_a_claim_does_not_load_sympy():
+    code = "import sys; from theory.claims import claim; claim('C1'); sys.exit('sympy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
