@@ -35,7 +35,8 @@ def exit_clocks(
     """Fill `clocks` with eta*t where sum_k S*eta*u_k reaches R, located inside its cycle; inf if it does not.
 
     One element for each product S*eta, which may be inf (one open cycle). At most `num_cycles` cycles are
-    run. When the memory no longer changes, the rest is one straight line. h, u0 >= 0. Source: claim C6.
+    walked; once the memory no longer changes, one straight line leads to the exit, however far it is.
+    h and u0 are >= 0. Source: claim C6.
     """
     for i in range(products.size):
         product = products[i]
@@ -43,7 +44,7 @@ def exit_clocks(
         u = u0
         x = 0.0
         elapsed = 0.0
-        for k in range(num_cycles[i]):
+        for _ in range(num_cycles[i]):
             needed = np.inf
             if u > 0.0:
                 needed = (R - x) / u
@@ -52,8 +53,7 @@ def exit_clocks(
                 break
             following = math.tanh(h + product / C * u)
             if following == u:
-                if needed <= product * (num_cycles[i] - k):
-                    clocks[i] = elapsed + needed
+                clocks[i] = elapsed + needed
                 break
             x += product * u
             elapsed += product

@@ -251,7 +251,7 @@ def load(path: str | Path, *, schema: Schema) -> xr.Dataset:
     """
     try:
         dataset = xr.load_dataset(path, engine="scipy")
-    except (OSError, TypeError, ValueError) as error:
+    except (OSError, TypeError, ValueError, LookupError) as error:
         raise InputError("path", "be a NetCDF file", path, f"Reading said: {error}.") from error
     for name, item in schema.table.items():
         if name in dataset.variables:

@@ -18,7 +18,7 @@ from meanfield.outcomes import Outcome
 from meanfield.parameters import MapParameters
 
 MAX_CYCLES = 1_000_000
-"""Sync cycles after which `exit_budget` says that a run never exits."""
+"""Sync cycles with a memory that still changes after which `exit_budget` says that a run never exits."""
 
 STEP_TOLERANCE = 1e-10
 """Relative rounding of eta*t at exit that does not count as one more step."""
@@ -138,7 +138,8 @@ def exit_budget(parameters: MapParameters, product: ArrayLike) -> NDArray[np.flo
     Returns
     -------
     array of the shape of `product` [1]
-        eta*t at exit, located inside its cycle; inf where no exit comes within `MAX_CYCLES` sync cycles.
+        eta*t at exit, located inside its cycle; inf where the memory dies or, close to the boundary, no exit
+        comes within `MAX_CYCLES` sync cycles.
 
     Raises
     ------
