@@ -1,0 +1,44 @@
+"""Run a command-line function: exit 0 with an answer, 2 with one line that says what to change."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+import typer
+
+from meanfield.errors import InputError
+
+
+def run_command(function: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
+    """Run a typer function on command-line arguments and return its exit code.
+
+    Parameters
+    ----------
+    function : callable
+        Annotated as typer wants it.
+    arguments : sequence of str, optional
+        Default: those of the process.
+
+    Returns
+    -------
+    int
+        0 after an answer or the help text; 2 after bad input, with one line on stderr; 130 when interrupted.
+    """
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.command()(function)
+    try:
+        app(args=arguments, standalone_mode=False)
+    except InputError as error:
+        return _complain(str(error))
+    except click.ClickException as error:
+        return _complain(f"{error.format_message()} See --help.")
+    except (KeyboardInterrupt, click.Abort):
+        print("interrupted", file=sys.stderr)  # noqa: T201
+        return 130
+    return 0
+
+
+def _complain(message: str) -> int:
+    print(" ".join(message.split()), file=sys.stderr)  # noqa: T201
+    return 2

@@ -1,0 +1,287 @@
+"""What an experiment is: frozen records, checked on construction, read from TOML.
+
+Field names follow TRL where TRL has one (`max_steps`, `num_generations`, `epsilon`, `scale_rewards`); `sync_interval`
+is the project's word for TRL's `weight_sync_steps`, counted in optimizer steps.
+"""
+
+import dataclasses
+import difflib
+import itertools
+import json
+import math
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from meanfield.errors import InputError
+
+
+def _require(condition: bool, argument: str, rule: str, value: object, way_out: str) -> None:
+    if not condition:
+        raise InputError(argument, rule, value, way_out)
+
+
+def _is_count(value: object, minimum: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= minimum
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    """The sorting task: `length` symbols out of `num_symbols` are shown, and must be emitted in order."""
+
+    num_symbols: int = 10
+    length: int = 3
+
+    def __post_init__(self) -> None:
+        _require(
+            _is_count(self.num_symbols, 2),
+            "task.num_symbols",
+            "be an integer >= 2",
+            self.num_symbols,
+            "Use 10.",
+        )
+        _require(_is_count(self.length, 2), "task.length", "be an integer >= 2", self.length, "Use 3.")
+
+
+@dataclass(frozen=True)
+class PolicyConfig:
+    """A two-layer ReLU network over (prompt, previous token, position), pretrained by supervision.
+
+    `pretrain_reward` [1] is the expected reward at which the supervised pretraining stops.
+    """
+
+    hidden_size: int = 64
+    pretrain_reward: float = 0.6
+    pretrain_learning_rate: float = 1e-3
+    pretrain_batch_size: int = 128
+    pretrain_seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("hidden_size", "pretrain_batch_size"):
+            value = getattr(self, name)
+            _require(_is_count(value, 1), f"policy.{name}", "be an integer >= 1", value, "Use 64 or 128.")
+        reward = self.pretrain_reward
+        _require(
+            _is_positive(reward) and reward < 1,
+            "policy.pretrain_reward",
+            "lie strictly between 0 and 1",
+            reward,
+            "Use 0.6: the reward must vary within groups.",
+        )
+        _require(
+            _is_positive(self.pretrain_learning_rate),
+            "policy.pretrain_learning_rate",
+            "be positive and finite",
+            self.pretrain_learning_rate,
+            "Use 1e-3.",
+        )
+        _require(
+            _is_count(self.pretrain_seed, 0),
+            "policy.pretrain_seed",
+            "be an integer >= 0",
+            self.pretrain_seed,
+            "Use 0.",
+        )
+
+
+@dataclass(frozen=True)
+class GrpoConfig:
+    """Vanilla GRPO as people run it: no KL term, token-level ratio to the recorded behaviour log-probabilities.
+
+    `epsilon` is the PPO clip; leave it out for no clipping. `scale_rewards` divides the group-centred reward by the
+    group's sample standard deviation plus 1e-4 (TRL's default); without it the advantage is the centred reward alone.
+    Adam runs with the given betas and no weight decay, at a constant learning rate without warm-up.
+    """
+
+    num_prompts: int = 64
+    num_generations: int = 8
+    scale_rewards: bool = True
+    epsilon: float | None = None
+    adam_beta1: float = 0.9
+    adam_beta2: float = 0.999
+    adam_epsilon: float = 1e-8
+
+    def __post_init__(self) -> None:
+        _require(
+            _is_count(self.num_prompts, 1),
+            "grpo.num_prompts",
+            "be an integer >= 1",
+            self.num_prompts,
+            "Use 64.",
+        )
+        _require(
+            _is_count(self.num_generations, 2),
+            "grpo.num_generations",
+            "be an integer >= 2",
+            self.num_generations,
+            "A group of one has no advantage; use 8.",
+        )
+        _require(
+            isinstance(self.scale_rewards, bool),
+            "grpo.scale_rewards",
+            "be true or false",
+            self.scale_rewards,
+            "Use true.",
+        )
+        _require(
+            self.epsilon is None or (_is_positive(self.epsilon) and self.epsilon < 1),
+            "grpo.epsilon",
+            "lie strictly between 0 and 1",
+            self.epsilon,
+            "Use 0.2, or leave it out for no clipping.",
+        )
+        for name in ("adam_beta1", "adam_beta2"):
+            value = getattr(self, name)
+            _require(
+                isinstance(value, (int, float)) and 0 <= value < 1,
+                f"grpo.{name}",
+                "lie in [0, 1)",
+                value,
+                "Use 0.9 and 0.999.",
+            )
+        _require(
+            _is_positive(self.adam_epsilon),
+            "grpo.adam_epsilon",
+            "be positive and finite",
+            self.adam_epsilon,
+            "Use 1e-8.",
+        )
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run: its synchronization interval [optimizer steps], learning rate [1] and seed."""
+
+    sync_interval: int
+    learning_rate: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A sweep over (sync_interval, learning_rate, seed), every run `max_steps` optimizer steps long.
+
+    Raises
+    ------
+    InputError
+        If a field breaks its rule; the message names the field, the rule, the value and the way out.
+    """
+
+    name: str
+    sync_interval: tuple[int, ...]
+    learning_rate: tuple[float, ...]
+    seed: tuple[int, ...]
+    max_steps: int
+    num_eval_prompts: int = 128
+    task: TaskConfig = field(default_factory=TaskConfig)
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    grpo: GrpoConfig = field(default_factory=GrpoConfig)
+
+    def __post_init__(self) -> None:
+        _require(
+            isinstance(self.name, str) and self.name.strip() != "",
+            "name",
+            "be a non-empty string",
+            repr(self.name),
+            'Use "demo".',
+        )
+        self._check_axis("sync_interval", lambda v: _is_count(v, 1), "integers >= 1", "For an on-policy arm use 1.")
+        self._check_axis("learning_rate", _is_positive, "positive finite numbers", "Use values such as 1e-3.")
+        self._check_axis("seed", lambda v: _is_count(v, 0), "integers >= 0", "Use [0, 1].")
+        _require(_is_count(self.max_steps, 1), "max_steps", "be an integer >= 1", self.max_steps, "Use 800.")
+        _require(
+            _is_count(self.num_eval_prompts, 1),
+            "num_eval_prompts",
+            "be an integer >= 1",
+            self.num_eval_prompts,
+            "Use 128.",
+        )
+
+    def _check_axis(self, name: str, holds: Callable[[Any], bool], rule: str, way_out: str) -> None:
+        values = getattr(self, name)
+        listed = isinstance(values, tuple) and len(values) > 0
+        _require(listed, name, f"be a non-empty list of {rule}", values, way_out)
+        for value in values:
+            _require(holds(value), name, f"hold {rule} only", value, way_out)
+        ascending = all(a < b for a, b in itertools.pairwise(values))
+        _require(
+            ascending,
+            name,
+            "be strictly ascending without repeats",
+            list(values),
+            "Sort it and drop repeats.",
+        )
+
+    @property
+    def runs(self) -> tuple[RunSpec, ...]:
+        """All runs, sorted by sync interval, then seed, then learning rate."""
+        return tuple(
+            RunSpec(interval, rate, seed)
+            for interval in self.sync_interval
+            for seed in self.seed
+            for rate in self.learning_rate
+        )
+
+    def to_json(self) -> str:
+        """Every field, defaults included, as one line of JSON; equal text means equal experiments."""
+        return json.dumps(dataclasses.asdict(self), sort_keys=True)
+
+
+_SECTIONS: dict[str, type[Any]] = {"task": TaskConfig, "policy": PolicyConfig, "grpo": GrpoConfig}
+
+
+def _check_keys(table: dict[str, Any], known: list[str], prefix: str) -> None:
+    for key in table:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]
+            raise InputError(
+                f"{prefix}{key}",
+                "be a known key",
+                "an unknown one",
+                f"The nearest known key is {prefix}{near}.",
+            )
+
+
+def _names(record: type[Any]) -> list[str]:
+    return [f.name for f in dataclasses.fields(record)]
+
+
+def experiment_from_mapping(mapping: dict[str, Any]) -> Experiment:
+    """Build an experiment from nested plain data, as TOML gives it. Raises `InputError`."""
+    _check_keys(mapping, _names(Experiment), "")
+    values = dict(mapping)
+    for name in ("name", "sync_interval", "learning_rate", "seed", "max_steps"):
+        _require(name in values, name, "be given", "nothing", "Add it to the experiment file.")
+    for name in ("sync_interval", "learning_rate", "seed"):
+        if isinstance(values[name], list):
+            values[name] = tuple(values[name])
+    for name, record in _SECTIONS.items():
+        section = values.get(name, {})
+        _require(isinstance(section, dict), name, "be a table", section, f"Write it as [{name}].")
+        _check_keys(section, _names(record), f"{name}.")
+        values[name] = record(**section)
+    return Experiment(**values)
+
+
+def load_experiment(path: Path) -> Experiment:
+    """Read an experiment from a TOML file. Raises `InputError` if it is not there, not TOML, or breaks a rule."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            "EXPERIMENT",
+            "be a readable TOML file",
+            str(path),
+            f"{type(error).__name__}: give the path of an experiment.",
+        ) from error
+    try:
+        mapping = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError("EXPERIMENT", "be valid TOML", str(path), f"The parser says: {error}.") from error
+    return experiment_from_mapping(mapping)

@@ -1,0 +1,1 @@
+"""Experiment files (TOML) that ship with the project; every one is loaded by a test."""

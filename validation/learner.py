@@ -1,0 +1,144 @@
+"""The locked asynchronous learner: many GRPO runs side by side, each equal bit for bit to training it alone.
+
+Schedule: at optimizer steps 1, S+1, 2S+1, ... the behaviour policy becomes a copy of the learner; every step consumes
+one batch that the behaviour policy generates for it. So the lag of step t is (t - 1) mod S, and S = 1 is on-policy.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from validation.config import Experiment, GrpoConfig, RunSpec
+from validation.policy import Parameters, Policy, chosen, expected_reward, make_policy
+from validation.pretrain import evaluation_prompts
+from validation.rollouts import Rollouts, generate, group_advantages
+from validation.surrogate import ratio_metrics, surrogate
+from validation.tasks import SortingTask
+
+METRICS = (
+    "learner_reward",
+    "rollout_reward",
+    "entropy",
+    "drift",
+    "behavior_k3",
+    "clip_fraction",
+    "grad_norm",
+)
+
+
+def evaluation_interval(sync_interval: int) -> int:
+    """Optimizer steps between two evaluations of the learner's own reward: max(1, S // 8)."""
+    return max(1, sync_interval // 8)
+
+
+def run_generator(run: RunSpec) -> torch.Generator:
+    """The run's own stream, from its values alone, so that it does not depend on the rest of the sweep."""
+    rate_bits = int(np.float64(run.learning_rate).view(np.uint64))
+    state = np.random.SeedSequence([run.seed, run.sync_interval, rate_bits]).generate_state(1, np.uint64)
+    return torch.Generator().manual_seed(int(state[0]) >> 1)
+
+
+class BatchedAdam:
+    """Adam with one constant learning rate per run; no weight decay, no warm-up."""
+
+    def __init__(self, parameters: Parameters, learning_rates: Sequence[float], config: GrpoConfig) -> None:
+        self.config = config
+        self.step_sizes = torch.tensor(learning_rates, dtype=torch.float32).reshape(-1, 1, 1)
+        self.first = {name: torch.zeros_like(value) for name, value in parameters.items()}
+        self.second = {name: torch.zeros_like(value) for name, value in parameters.items()}
+        self.num_steps = 0
+
+    @torch.no_grad()
+    def step(self, parameters: Parameters, gradients: Parameters) -> None:
+        """Update the parameters in place along the negative gradients."""
+        self.num_steps += 1
+        beta1, beta2 = self.config.adam_beta1, self.config.adam_beta2
+        correction1 = 1 - beta1**self.num_steps
+        correction2 = 1 - beta2**self.num_steps
+        for name, gradient in gradients.items():
+            first = self.first[name].mul_(beta1).add_(gradient, alpha=1 - beta1)
+            second = self.second[name].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+            denominator = second.div(correction2).sqrt_().add_(self.config.adam_epsilon)
+            parameters[name].sub_(self.step_sizes * (first / correction1) / denominator)
+
+
+def refresh(behavior: Parameters, learner: Parameters, due: Sequence[bool]) -> None:
+    """Copy the learner's weights into the behaviour policy for the runs that synchronize now."""
+    rows = torch.tensor([index for index, is_due in enumerate(due) if is_due], dtype=torch.int64)
+    for name, value in behavior.items():
+        value[rows] = learner[name].detach()[rows]
+
+
+def update(
+    policy: Policy, learner: Parameters, batch: Rollouts, config: GrpoConfig
+) -> tuple[Parameters, dict[str, Tensor]]:
+    """Gradients of the negative surrogate and the metrics of one optimizer step, for every run."""
+    advantages_RN = group_advantages(batch.rewards_RBG, scale_rewards=config.scale_rewards).flatten(1)
+    all_logp_RNLV = policy.log_probabilities(learner, batch.prompts_RNL, batch.completions_RNL)
+    logp_RNL = chosen(all_logp_RNLV, batch.completions_RNL)
+    objective_R = surrogate(logp_RNL, batch.behavior_logp_RNL, advantages_RN, epsilon=config.epsilon)
+    names = list(learner)
+    gradients = dict(zip(names, torch.autograd.grad(-objective_R.sum(), [learner[n] for n in names]), strict=True))
+    with torch.no_grad():
+        metrics = ratio_metrics(logp_RNL, batch.behavior_logp_RNL, advantages_RN, epsilon=config.epsilon)
+        metrics["entropy"] = -(all_logp_RNLV.exp() * all_logp_RNLV).sum(dim=-1).mean(dim=(1, 2))
+        metrics["rollout_reward"] = batch.rewards_RBG.mean(dim=(1, 2))
+        metrics["grad_norm"] = sum(g.square().sum(dim=(1, 2)) for g in gradients.values()).sqrt()  # type: ignore[union-attr]
+    return gradients, metrics
+
+
+def train(
+    experiment: Experiment,
+    start: Parameters,
+    runs: Sequence[RunSpec],
+    *,
+    on_step: Callable[[], None] = lambda: None,
+) -> dict[str, np.ndarray]:
+    """Train runs side by side and return their traces.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Task, policy, algorithm and `max_steps`; its axes are not used.
+    start : dict of tensors
+        Starting weights with a run axis of length 1; not changed.
+    runs : sequence of RunSpec
+        Each with its own sync interval, learning rate, seed, optimizer state and generator.
+    on_step : callable
+        Called after every optimizer step, for progress.
+
+    Returns
+    -------
+    dict of float32 arrays, shape (len(runs), max_steps)
+        One per name in `METRICS`; `learner_reward` is NaN where it was not evaluated.
+
+    Bits depend on the machine, the torch version and one torch thread; not on which runs share the batch.
+    """
+    task = SortingTask(experiment.task.num_symbols, experiment.task.length)
+    policy = make_policy(experiment.policy, task)
+    eval_prompts_NL = evaluation_prompts(experiment)
+    learner = {name: value.repeat(len(runs), 1, 1).requires_grad_() for name, value in start.items()}
+    behavior = {name: value.repeat(len(runs), 1, 1) for name, value in start.items()}
+    optimizer = BatchedAdam(behavior, [run.learning_rate for run in runs], experiment.grpo)
+    generators = [run_generator(run) for run in runs]
+    traces = {name: np.full((len(runs), experiment.max_steps), math.nan, np.float32) for name in METRICS}
+    sizes = {"num_prompts": experiment.grpo.num_prompts, "num_generations": experiment.grpo.num_generations}
+    for step in range(1, experiment.max_steps + 1):
+        due = [(step - 1) % run.sync_interval == 0 for run in runs]
+        if any(due):
+            refresh(behavior, learner, due)
+        batch = generate(policy, task, behavior, generators, **sizes)
+        gradients, metrics = update(policy, learner, batch, experiment.grpo)
+        optimizer.step(learner, gradients)
+        evaluate = [step % evaluation_interval(run.sync_interval) == 0 for run in runs]
+        if any(evaluate):
+            with torch.no_grad():
+                reward_R = expected_reward(policy, task, learner, eval_prompts_NL)
+            metrics["learner_reward"] = torch.where(torch.tensor(evaluate), reward_R, torch.nan)
+        for name, value_R in metrics.items():
+            traces[name][:, step - 1] = value_R.numpy()
+        on_step()
+    return traces

@@ -1,0 +1,55 @@
+"""Supervised pretraining of the starting policy, to a stated expected reward."""
+
+import torch
+from torch import Tensor
+
+from validation.config import Experiment
+from validation.policy import Parameters, chosen, expected_reward, initial_parameters, make_policy
+from validation.tasks import SortingTask
+
+_MAX_STEPS = 5000
+_CHECK_EVERY = 5
+
+
+def pretrain(experiment: Experiment) -> Parameters:
+    """Weights of the policy that every run of a sweep starts from (run axis of length 1).
+
+    Cross-entropy on right completions with Adam, from `policy.pretrain_seed`, stopped at the first check (every 5
+    steps, on the evaluation prompts) at which the expected reward reaches `policy.pretrain_reward`.
+
+    Raises
+    ------
+    RuntimeError
+        If the reward is not reached within 5000 steps.
+    """
+    config = experiment.policy
+    task = SortingTask(experiment.task.num_symbols, experiment.task.length)
+    policy = make_policy(config, task)
+    generator = torch.Generator().manual_seed(config.pretrain_seed)
+    parameters = {name: value.requires_grad_() for name, value in initial_parameters(policy, generator).items()}
+    optimizer = torch.optim.Adam(parameters.values(), lr=config.pretrain_learning_rate)
+    eval_prompts_NL = evaluation_prompts(experiment)
+    for step in range(1, _MAX_STEPS + 1):
+        prompts_1NL = task.draw_prompts(config.pretrain_batch_size, generator).unsqueeze(0)
+        answers_1NL = task.answers(prompts_1NL)
+        loss = -chosen(policy.log_probabilities(parameters, prompts_1NL, answers_1NL), answers_1NL).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % _CHECK_EVERY == 0:
+            with torch.no_grad():
+                reward = expected_reward(policy, task, parameters, eval_prompts_NL).item()
+            if reward >= config.pretrain_reward:
+                return {name: value.detach() for name, value in parameters.items()}
+    raise RuntimeError(
+        f"pretraining reached an expected reward of {reward:.3f} in {_MAX_STEPS} steps, "
+        f"below policy.pretrain_reward = {config.pretrain_reward}. Lower it, or raise policy.hidden_size."
+    )
+
+
+def evaluation_prompts(experiment: Experiment) -> Tensor:
+    """The prompts on which the learner's reward is evaluated, shape (num_eval_prompts, length); the same in every run."""
+    task = SortingTask(experiment.task.num_symbols, experiment.task.length)
+    return task.draw_prompts(
+        experiment.num_eval_prompts, torch.Generator().manual_seed(experiment.policy.pretrain_seed + 1)
+    )
