@@ -9,7 +9,7 @@ eta0 is there only when the S = 1 arm holds both stable and unstable runs; witho
 Priors (weak, and the whole of them): log rate_ref flat over a factor 1000 beyond the tested rates on either
 side; exponent flat on -1..3, so Law 1 (1) is not favoured; log eta0 as log rate_ref; log scale flat on
 0.03..1.
-Source: claims law-1 and boundary-exponent; interval censoring needs no special case, for a sweep without
+Source: claim C1 (theory/claims.py); interval censoring needs no special case, for a sweep without
 overlap gives a plateau between the last stable and the first unstable rate.
 """
 
@@ -38,9 +38,9 @@ class BoundaryPosterior:
     Parameters
     ----------
     reference_sync_interval : float [optimizer step]
-        S_ref.
-    log_rate : array, shape (n,) [1]
-        log eta_max(S_ref) of the power law.
+        S_ref; NaN where there is no power law.
+    log_rate : array, shape (n,), or None [1]
+        log eta_max(S_ref) of the power law; None where finite S >= 2 do not hold both outcomes.
     exponent : array, shape (n,) [1]
         1 is Law 1.
     scale : array, shape (n,) [1]
@@ -50,13 +50,15 @@ class BoundaryPosterior:
     """
 
     reference_sync_interval: float
-    log_rate: Array
+    log_rate: Array | None
     exponent: Array
     scale: Array
     log_ceiling: Array | None
 
     def log_power_law(self, sync_interval: float) -> Array:
-        """Log of the power law at S, shape (n,), the ceiling not applied."""
+        """Log of the power law at S, shape (n,), the ceiling not applied; NaN without a law."""
+        if self.log_rate is None:
+            return np.full_like(self.scale, np.nan)
         offset = float(np.log(sync_interval / self.reference_sync_interval))
         return self.log_rate - self.exponent * offset
 
@@ -167,7 +169,7 @@ def _cells(observations: Observations, unstable: Mask, time_share: Array, here: 
 def fit_boundary(
     observations: Observations, unstable: Mask, *, time_share: Array, exponent_axis: Array
 ) -> BoundaryPosterior | None:
-    """Posterior of the boundary; None unless runs at finite S >= 2 include a stable and an unstable one.
+    """Posterior of the boundary; None unless S = 1 or the finite S >= 2 hold a stable and an unstable run.
 
     Parameters
     ----------
@@ -184,22 +186,27 @@ def fit_boundary(
     -------
     BoundaryPosterior or None
     """
-    if not _both(unstable[observations.law_arm]):
+    has_law, has_ceiling = _both(unstable[observations.law_arm]), _both(unstable[observations.on_policy])
+    if not has_law and not has_ceiling:
         return None
-    intervals = observations.law_intervals
-    reference = float(np.sqrt(intervals[0] * intervals[-1]))
-    has_ceiling = _both(unstable[observations.on_policy])
+    intervals = observations.law_intervals if has_law else np.empty(0)
+    reference = float(np.sqrt(intervals[0] * intervals[-1])) if has_law else np.nan
     likelihood = _Likelihood(
         np.log(intervals / reference),
         [_cells(observations, unstable, time_share, observations.sync_interval == S) for S in intervals],
         _cells(observations, unstable, time_share, observations.on_policy) if has_ceiling else None,
     )
-    rate_axis = _rate_axis(observations.learning_rate[observations.law_arm], 37)
+    rate_axis = _rate_axis(observations.learning_rate[observations.law_arm], 37) if has_law else np.zeros(1)
+    exponent_axis = exponent_axis if has_law else np.ones(1)
     ceiling_axis = _rate_axis(observations.learning_rate, 25) if has_ceiling else _NO_CEILING
     axes = (rate_axis, exponent_axis, log_axis(SCALE_RANGE, 15), ceiling_axis)
     log_rate, exponent, log_scale, log_ceiling = posterior_atoms(likelihood, axes, fixed=2)
     return BoundaryPosterior(
-        reference, log_rate, exponent, np.exp(log_scale), log_ceiling if has_ceiling else None
+        reference,
+        log_rate if has_law else None,
+        exponent,
+        np.exp(log_scale),
+        log_ceiling if has_ceiling else None,
     )
 
 

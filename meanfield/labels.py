@@ -7,7 +7,9 @@ gain = peak - floor.
   min_evaluations evaluations.
 - degraded: ends below floor + degraded_fraction * gain, or fell below floor + fall_fraction * gain for at
   least min_evaluations evaluations (once the peak was established) and came back.
-- stable: neither. - failed: a reward that is not finite. - unknown: never evaluated, or never above the floor.
+- stable: neither.
+- failed: a reward that is not finite.
+- unknown: never evaluated, or never above the floor.
 
 The onset lies in (last evaluation before the decline, first evaluation of it].
 Source: ours (the label rule); a reward of the behaviour policy lags by up to one cycle and is labelled apart.
@@ -15,6 +17,7 @@ Source: ours (the label rule); a reward of the behaviour policy lags by up to on
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -171,7 +174,7 @@ def _start_of_tail(below: NDArray[np.bool_]) -> int:
 
 
 def _long_runs(below: NDArray[np.bool_], length: int) -> NDArray[np.intp]:
-    """Starts of the stretches of at least `length` True values."""
+    """Find the starts of the stretches of at least `length` True values."""
     edges = np.diff(np.concatenate([[False], below, [False]]).astype(np.int8))
     starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
     return starts[ends - starts >= length]
@@ -202,7 +205,7 @@ def label_rollout_run(
 
 
 def label_sweep(dataset: xr.Dataset, *, rule: LabelRule = DEFAULT_RULE) -> pd.DataFrame:
-    """Runs table of a sweep, labelled on the learner's own reward.
+    """Make the runs table of a sweep, labelled on the learner's own reward.
 
     Parameters
     ----------
@@ -262,14 +265,17 @@ def _label_curve(
 def _row(
     sync_interval: float, learning_rate: float, seed: int, *, steps: int, label: RunLabel
 ) -> dict[str, object]:
+    low, high = (
+        math.nan if end is None else end for end in (label.collapse_step_low, label.collapse_step_high)
+    )
     return {
-        "run": f"S{sync_interval:g}-lr{learning_rate:.6g}-seed{seed}",
+        "run": f"S{sync_interval:g}-lr{learning_rate!r}-seed{seed}",
         "sync_interval": sync_interval,
         "learning_rate": learning_rate,
         "seed": seed,
         "steps": steps,
         "outcome": label.outcome.word,
-        "collapse_step": label.collapse_step_high,
-        "collapse_step_low": label.collapse_step_low,
-        "collapse_step_high": label.collapse_step_high,
+        "collapse_step": high,
+        "collapse_step_low": low,
+        "collapse_step_high": high,
     }

@@ -1,0 +1,280 @@
+"""From a runs table to everything the laws can say about it: one call, one frozen answer.
+
+The order: the boundary (every run that is not stable counts as unstable), the budget given the boundary, the
+way the two combine, and, where the data show that a collapse needs time, the boundary again with that time
+allowed for. Both readings of "degraded" are fitted. Nothing is random.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from meanfield.boundary import EXPONENT_RANGE, BoundaryPosterior, RateBracket, fit_boundary, rate_brackets
+from meanfield.budget import SLOPE_RANGE, BudgetPosterior, fit_budget
+from meanfield.combination import Combination, decide
+from meanfield.errors import InputError
+from meanfield.estimate import Estimate
+from meanfield.grids import Array
+from meanfield.observations import Mask, Observations, observe
+from meanfield.runs import check_runs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CONFIDENCE = 0.9
+"""Probability inside every interval, unless told."""
+PRIOR_SHARE = 0.5
+"""A slope is identified once its posterior is narrower than this share of its prior."""
+MIN_COLLAPSED = 2
+"""Collapsed runs needed before a budget is given."""
+MIN_COLLAPSED_FOR_SLOPE = 3
+"""Collapsed runs needed before a budget exponent is given."""
+_LAW_ONE, _LAW_TWO = np.ones(1), np.ones(1)
+_NO_CEILING = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What a runs table says; a None or an unknown Estimate stands for what it cannot say.
+
+    Parameters
+    ----------
+    observations : Observations
+        The runs that were used.
+    num_failed, num_unknown : int
+        Runs left out.
+    confidence : float [1]
+        Probability inside every interval.
+    boundary, boundary_at_law_one, boundary_collapsed_only : BoundaryPosterior or None
+        Exponent free; exponent fixed at Law 1; exponent free with degraded runs counted as stable.
+    time_law, time_law_at_law_two : BudgetPosterior or None
+        Slope free; slope fixed at Law 2.
+    critical_product : Estimate [1]
+        C at exponent -1; `identified` is False when the data reject -1.
+    budget : Estimate [1]
+        B at slope -1; `identified` is False when the data reject -1.
+    learning_rate_ceiling : Estimate [1]
+        eta0, from the S = 1 arm.
+    boundary_exponent, boundary_exponent_collapsed_only, budget_exponent : Estimate [1]
+        -1 is Law 1, Law 1 and Law 2.
+    reference_sync_interval : float or None [optimizer step]
+        Geometric middle of the measured finite S >= 2.
+    brackets, brackets_collapsed_only : tuple of RateBracket
+        Interval-censored boundary at each S under either reading, no law assumed.
+    interval_budgets : tuple of (S, Estimate)
+        B at slope -1 from each S with at least two collapsed runs.
+    combination : Combination
+    """
+
+    observations: Observations
+    num_failed: int
+    num_unknown: int
+    confidence: float
+    boundary: BoundaryPosterior | None
+    boundary_at_law_one: BoundaryPosterior | None
+    boundary_collapsed_only: BoundaryPosterior | None
+    time_law: BudgetPosterior | None
+    time_law_at_law_two: BudgetPosterior | None
+    critical_product: Estimate
+    budget: Estimate
+    learning_rate_ceiling: Estimate
+    boundary_exponent: Estimate
+    boundary_exponent_collapsed_only: Estimate
+    budget_exponent: Estimate
+    reference_sync_interval: float | None
+    brackets: tuple[RateBracket, ...]
+    brackets_collapsed_only: tuple[RateBracket, ...]
+    interval_budgets: tuple[tuple[float, Estimate], ...]
+    combination: Combination
+
+    def answers_at(self, sync_interval: float) -> bool:
+        """Whether the boundary at S is known: by the fitted law, or by runs of both kinds at S itself."""
+        if self.boundary is None or not np.isfinite(sync_interval):
+            return False
+        if sync_interval < 2:
+            return self.boundary.log_ceiling is not None
+        if self.boundary.log_rate is None:
+            return False
+        own = any(bracket.closed for bracket in self.brackets if bracket.sync_interval == sync_interval)
+        return own or self.boundary_exponent.identified
+
+
+def calibrate(runs: pd.DataFrame, *, confidence: float = CONFIDENCE) -> Calibration:
+    """Fit boundary, budget and their combination to a runs table.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        As described in `meanfield.runs`; checked first.
+    confidence : float [1]
+        Probability inside every equal-tailed interval, in (0, 1).
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    InputError
+        If the table breaks a rule, or the confidence is not in (0, 1).
+
+    Source: claims C1, C2, C7, C8 (theory/claims.py).
+    """
+    if not 0 < confidence < 1:
+        raise InputError("confidence", "lie in (0, 1)", confidence, "The default is 0.9.")
+    checked = check_runs(runs)
+    observations = observe(checked)
+    unstable = observations.collapsed | observations.degraded
+    boundary = _boundary(observations, unstable, np.ones(len(observations)))
+    time_law = _time_law(observations, boundary, _SLOPE_AXIS)
+    combination = _combination(observations, unstable, boundary)
+    time_share = _time_share(observations, time_law, combination)
+    boundary = _boundary(observations, unstable, time_share)
+    collapsed_only = _boundary(observations, observations.collapsed, time_share)
+    exponent = _exponent(observations, boundary, confidence)
+    at_law_one = fit_boundary(observations, unstable, time_share=time_share, exponent_axis=_LAW_ONE)
+    at_law_two = _time_law(observations, boundary, _LAW_TWO)
+    slope = _slope(observations, time_law, confidence)
+    outcome = checked["outcome"]
+    return Calibration(
+        observations=observations,
+        num_failed=int((outcome == "failed").sum()),
+        num_unknown=int((outcome == "unknown").sum()),
+        confidence=confidence,
+        boundary=boundary,
+        boundary_at_law_one=at_law_one,
+        boundary_collapsed_only=collapsed_only,
+        time_law=time_law,
+        time_law_at_law_two=at_law_two,
+        critical_product=_critical_product(at_law_one, exponent, confidence),
+        budget=_budget(at_law_two, slope, confidence),
+        learning_rate_ceiling=_ceiling(boundary, confidence),
+        boundary_exponent=exponent,
+        boundary_exponent_collapsed_only=_exponent(observations, collapsed_only, confidence),
+        budget_exponent=slope,
+        reference_sync_interval=_reference(boundary),
+        brackets=rate_brackets(observations, unstable),
+        brackets_collapsed_only=rate_brackets(observations, observations.collapsed),
+        interval_budgets=_interval_budgets(observations, boundary, confidence),
+        combination=combination,
+    )
+
+
+_EXPONENT_AXIS = np.linspace(*EXPONENT_RANGE, 29)
+_SLOPE_AXIS = np.linspace(*SLOPE_RANGE, 29)
+
+
+def _boundary(observations: Observations, unstable: Mask, time_share: Array) -> BoundaryPosterior | None:
+    return fit_boundary(observations, unstable, time_share=time_share, exponent_axis=_EXPONENT_AXIS)
+
+
+def _has_law(boundary: BoundaryPosterior | None) -> bool:
+    return boundary is not None and boundary.log_rate is not None
+
+
+def _reference(boundary: BoundaryPosterior | None) -> float | None:
+    return boundary.reference_sync_interval if boundary is not None and _has_law(boundary) else None
+
+
+def _unstable_probability(arm: Observations, boundary: BoundaryPosterior | None) -> Array:
+    """P(unstable) of each run of the power-law arm; 1 where no stable run bounds it."""
+    probability = np.ones(len(arm))
+    if boundary is None or not _has_law(boundary):
+        return probability
+    for sync_interval in np.unique(arm.sync_interval):
+        here = arm.sync_interval == sync_interval
+        probability[here] = boundary.unstable_probability(float(sync_interval), arm.learning_rate[here])
+    return probability
+
+
+def _time_law(
+    observations: Observations, boundary: BoundaryPosterior | None, slope_axis: Array
+) -> BudgetPosterior | None:
+    arm = observations.where(observations.law_arm)
+    if arm.collapsed.sum() < MIN_COLLAPSED:
+        return None
+    return fit_budget(arm, unstable_probability=_unstable_probability(arm, boundary), slope_axis=slope_axis)
+
+
+def _combination(
+    observations: Observations, unstable: Mask, boundary: BoundaryPosterior | None
+) -> Combination:
+    if boundary is None or not _has_law(boundary):
+        return Combination.UNDECIDED
+    ceiling = boundary.log_ceiling
+    log_ceiling = _NO_CEILING if ceiling is None else float(np.median(ceiling))
+    return decide(observations, unstable, log_ceiling=log_ceiling)
+
+
+def _time_share(
+    observations: Observations, time_law: BudgetPosterior | None, combination: Combination
+) -> Array:
+    """How surely each run, were it unstable, would have collapsed while it was watched."""
+    share = np.ones(len(observations))
+    if combination is Combination.MAX and time_law is not None:
+        for run in np.flatnonzero(observations.law_arm & ~observations.collapsed):
+            step = max(float(observations.watched[run]), 1.0)
+            share[run] = time_law.collapsed_by(step, observations.learning_rate[run : run + 1])[0]
+    return share
+
+
+def _identified(atoms: Array, prior: tuple[float, float]) -> bool:
+    return bool(np.std(atoms) < PRIOR_SHARE * (prior[1] - prior[0]) / np.sqrt(12.0))
+
+
+def _exponent(observations: Observations, boundary: BoundaryPosterior | None, confidence: float) -> Estimate:
+    """Boundary exponent; unknown with a single S or a single learning rate in the power-law arm."""
+    arm = observations.law_arm
+    if boundary is None or not _has_law(boundary):
+        return Estimate.unknown()
+    if len(observations.law_intervals) < 2 or len(np.unique(observations.learning_rate[arm])) < 2:
+        return Estimate.unknown()
+    identified = _identified(boundary.exponent, EXPONENT_RANGE)
+    return Estimate.from_atoms(-boundary.exponent, confidence=confidence, identified=identified)
+
+
+def _slope(observations: Observations, time_law: BudgetPosterior | None, confidence: float) -> Estimate:
+    """Budget exponent; unknown with fewer than three collapsed runs or a single rate among them."""
+    collapsed = observations.law_arm & observations.collapsed
+    rates = np.unique(observations.learning_rate[collapsed])
+    if time_law is None or collapsed.sum() < MIN_COLLAPSED_FOR_SLOPE or len(rates) < 2:
+        return Estimate.unknown()
+    identified = _identified(time_law.slope, SLOPE_RANGE)
+    return Estimate.from_atoms(-time_law.slope, confidence=confidence, identified=identified)
+
+
+def _critical_product(
+    at_law_one: BoundaryPosterior | None, exponent: Estimate, confidence: float
+) -> Estimate:
+    if at_law_one is None or at_law_one.log_rate is None:
+        return Estimate.unknown()
+    atoms = np.exp(at_law_one.log_rate) * at_law_one.reference_sync_interval
+    return Estimate.from_atoms(atoms, confidence=confidence, identified=not exponent.excludes(-1.0))
+
+
+def _budget(at_law_two: BudgetPosterior | None, slope: Estimate, confidence: float) -> Estimate:
+    if at_law_two is None:
+        return Estimate.unknown()
+    atoms = np.exp(at_law_two.log_time + at_law_two.mean_log_rate)
+    return Estimate.from_atoms(atoms, confidence=confidence, identified=not slope.excludes(-1.0))
+
+
+def _ceiling(boundary: BoundaryPosterior | None, confidence: float) -> Estimate:
+    if boundary is None or boundary.log_ceiling is None:
+        return Estimate.unknown()
+    return Estimate.from_atoms(np.exp(boundary.log_ceiling), confidence=confidence)
+
+
+def _interval_budgets(
+    observations: Observations, boundary: BoundaryPosterior | None, confidence: float
+) -> tuple[tuple[float, Estimate], ...]:
+    budgets = []
+    for sync_interval in observations.law_intervals:
+        here = observations.where(observations.sync_interval == sync_interval)
+        law = _time_law(here, boundary, _LAW_TWO)
+        if law is not None:
+            budgets.append((float(sync_interval), _budget(law, Estimate.unknown(), confidence)))
+    return tuple(budgets)
