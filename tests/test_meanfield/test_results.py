@@ -90,26 +90,29 @@ def test_a_failed_write_leaves_the_old_file(diagram, tmp_path, monkeypatch):
     assert [item.name for item in tmp_path.iterdir()] == ["data.nc"]
 
 
+def test_a_reader_of_the_old_file_keeps_it(diagram, tmp_path):
+    path = results.save(diagram, tmp_path / "data.nc", schema=results.PHASE_DIAGRAM)
+    before = path.read_bytes()
+    with path.open("rb") as reader:
+        results.save(diagram.assign_attrs(horizon=7), path, schema=results.PHASE_DIAGRAM)
+        assert reader.read() == before
+    assert path.read_bytes() != before
+
+
 def test_missing_variable(diagram):
-    with pytest.raises(
-        InputError, match=r"phase_diagram/1: outcome must be given, got nothing\. It is code of"
-    ):
+    with pytest.raises(InputError, match=r"phase_diagram/1: outcome must be given, got nothing\. It is code of"):
         results.check(diagram.drop_vars("outcome"), results.PHASE_DIAGRAM)
 
 
 def test_unknown_variable(diagram):
-    with pytest.raises(
-        InputError, match=r"phase_diagram/1: outcomes must be a known name, got it\. Known: sync_int"
-    ):
+    with pytest.raises(InputError, match=r"phase_diagram/1: outcomes must be a known name, got it\. Known: sync_int"):
         results.check(diagram.assign(outcomes=diagram.outcome), results.PHASE_DIAGRAM)
     with pytest.raises(InputError, match=r"phase_diagram/1: outcomes must be a known name"):
         results.build(results.PHASE_DIAGRAM, coordinates={}, variables={"outcomes": 1}, attributes={})
 
 
 def test_wrong_dimensions(diagram):
-    with pytest.raises(
-        InputError, match=r"outcome must have the dimensions \('sync_.*got \('lear.*Transpose it to"
-    ):
+    with pytest.raises(InputError, match=r"outcome must have the dimensions \('sync_.*got \('lear.*Transpose it to"):
         results.check(diagram.transpose("learning_rate", "sync_interval"), results.PHASE_DIAGRAM)
 
 
@@ -120,17 +123,13 @@ def test_wrong_dtype(diagram):
 
 def test_missing_attribute(diagram):
     del diagram.attrs["horizon"]
-    with pytest.raises(
-        InputError, match=r"attribute horizon must be given, got nothing\. Set attrs\['horizon'\]\."
-    ):
+    with pytest.raises(InputError, match=r"attribute horizon must be given, got nothing\. Set attrs\['horizon'\]\."):
         results.check(diagram, results.PHASE_DIAGRAM)
 
 
 def test_an_integer_beyond_the_file_format(sweep, tmp_path):
     large = sweep.assign_coords(seed=("seed", [2**40], sweep.seed.attrs))
-    with pytest.raises(
-        InputError, match=r"seed must fit 32 bits, got 1099511627776\. Use smaller integers\."
-    ):
+    with pytest.raises(InputError, match=r"seed must fit 32 bits, got 1099511627776\. Use smaller integers\."):
         results.save(large, tmp_path / "data.nc", schema=results.SWEEP)
     assert list(tmp_path.iterdir()) == []
 

@@ -23,9 +23,7 @@ MODEL = MapParameters(critical_product=0.02, exit_radius=0.8)
 
 
 def fixed_point(gain, honest_signal):
-    return brentq(
-        lambda value: np.tanh(honest_signal + gain * value) - value, 1e-12, 1.0, xtol=1e-15, rtol=1e-14
-    )
+    return brentq(lambda value: np.tanh(honest_signal + gain * value) - value, 1e-12, 1.0, xtol=1e-15, rtol=1e-14)
 
 
 def whole_cycles(clock, product):
@@ -120,11 +118,7 @@ def test_only_the_product_and_the_clock_count(kappa):
     """The same cumulative learning rate at exit, to the bit where the product is the same to the bit."""
     intervals = np.array([4.0, 8.0, 16.0, 32.0, 64.0])
     clocks = [
-        float(
-            simulate(
-                UNIT, sync_interval=S, learning_rate=kappa / S, horizon=20_000
-            ).cumulative_learning_rate_at_exit
-        )
+        float(simulate(UNIT, sync_interval=S, learning_rate=kappa / S, horizon=20_000).cumulative_learning_rate_at_exit)
         for S in intervals
     ]
     assert np.unique(clocks).size == 1
@@ -153,9 +147,7 @@ def test_accuracy_of_the_budget_formula():
     rough = 50.0 / memory + kappa * numpy_function(drift.GROWTH_CYCLES)(kappa, 1e-3, 1.0)
     ends = np.array([whole_cycles(*pair) for pair in zip(simulated, kappa, strict=True)])
     np.testing.assert_allclose(rough / ends - 1.0, [0.144, 0.054, 0.016, 0.002, 0.002, -0.047], atol=1e-3)
-    np.testing.assert_allclose(
-        rough / simulated - 1.0, [0.144, 0.059, 0.031, 0.018, 0.010, -0.001], atol=1e-3
-    )
+    np.testing.assert_allclose(rough / simulated - 1.0, [0.144, 0.059, 0.031, 0.018, 0.010, -0.001], atol=1e-3)
 
 
 def test_the_start_moves_the_budget():
@@ -216,10 +208,11 @@ def test_the_horizon_decides_to_the_step():
 
 
 def test_a_step_that_meets_the_radius_exactly_is_the_collapse():
-    """0.3/0.1 and 1.1/0.1 are not whole in binary; the collapse is at the step where they are on paper."""
-    for radius, step in ((0.3, 3), (1.1, 11)):
+    """In binary 0.07/0.01 is above 7; the collapse is at the step where it is on paper."""
+    assert 0.07 / 0.01 > 7.0
+    for radius, step in ((0.07, 7), (0.56, 56), (0.03, 3)):
         parameters = MapParameters(critical_product=1.0, exit_radius=radius, initial_memory=1.0)
-        run = simulate(parameters, sync_interval=math.inf, learning_rate=0.1, horizon=20)
+        run = simulate(parameters, sync_interval=math.inf, learning_rate=0.01, horizon=100)
         assert int(run.collapse_step) == step
 
 
@@ -229,9 +222,7 @@ def test_a_step_that_meets_the_radius_exactly_is_the_collapse():
 def test_phase_diagram_is_the_runs_side_by_side():
     intervals, rates = [1, 4, 16, math.inf], [1e-3, 2e-3, 8e-3, 0.3]
     grid = phase_diagram(MODEL, sync_intervals=intervals, learning_rates=rates, horizon=900)
-    runs = [
-        [simulate(MODEL, sync_interval=S, learning_rate=eta, horizon=900) for eta in rates] for S in intervals
-    ]
+    runs = [[simulate(MODEL, sync_interval=S, learning_rate=eta, horizon=900) for eta in rates] for S in intervals]
     assert grid.outcome.dims == ("sync_interval", "learning_rate")
     assert grid.outcome.dtype == np.int8
     for name in ("outcome", "collapse_step", "cumulative_learning_rate_at_exit"):
