@@ -79,9 +79,7 @@ class MapParameters:
         try:
             values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise InputError(
-                str(path), "be a readable TOML file", error, "Write one `key = number` a line."
-            ) from error
+            raise InputError(str(path), "be a readable TOML file", error, "Write one `key = number` a line.") from error
         known = [field.name for field in fields(cls)]
         for key in values:
             if key not in known:

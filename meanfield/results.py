@@ -66,9 +66,7 @@ _SIMULATED = ("parameters", "horizon", "versions", "claims")
 def _exit_variables(dims: tuple[str, ...]) -> tuple[Variable, ...]:
     return (
         Variable("outcome", dims, "int8", "1", "code of meanfield.outcomes.Outcome"),
-        Variable(
-            "collapse_step", dims, "float64", "optimizer step", "first step at the exit radius; NaN if none"
-        ),
+        Variable("collapse_step", dims, "float64", "optimizer step", "first step at the exit radius; NaN if none"),
         Variable(
             "cumulative_learning_rate_at_exit",
             dims,
@@ -101,21 +99,15 @@ SWEEP = Schema(
 )
 """Measured runs. The value at step t belongs to the t-th optimizer step, whose lag is (t - 1) mod S."""
 
-PHASE_DIAGRAM = Schema(
-    "driftlaw.phase_diagram/1", (_SYNC_INTERVAL, _LEARNING_RATE), _exit_variables(_GRID), _SIMULATED
-)
+PHASE_DIAGRAM = Schema("driftlaw.phase_diagram/1", (_SYNC_INTERVAL, _LEARNING_RATE), _exit_variables(_GRID), _SIMULATED)
 """One simulated run for each cell of a grid."""
 
 TRAJECTORY = Schema(
     "driftlaw.trajectory/1",
     (_CYCLE, _STEP),
     (
-        Variable(
-            "memory", ("cycle",), "float64", "1", "mean normalized update of the cycle; NaN after the exit"
-        ),
-        Variable(
-            "displacement", ("step",), "float64", "1", "displacement after the step; NaN after the exit"
-        ),
+        Variable("memory", ("cycle",), "float64", "1", "mean normalized update of the cycle; NaN after the exit"),
+        Variable("displacement", ("step",), "float64", "1", "displacement after the step; NaN after the exit"),
         Variable("cumulative_learning_rate", ("step",), "float64", "1", "eta*t after the step"),
         *_exit_variables(()),
         Variable("sync_interval", (), "float64", "optimizer step", _SYNC_INTERVAL.meaning),
@@ -172,24 +164,16 @@ def check(dataset: xr.Dataset, schema: Schema) -> xr.Dataset:
     _require_names(schema, given, schema.table)
     for name, item in schema.table.items():
         if name not in given:
-            raise InputError(
-                f"{schema.name}: {name}", "be given", "nothing", f"It is {item.meaning} [{item.unit}]."
-            )
+            raise InputError(f"{schema.name}: {name}", "be given", "nothing", f"It is {item.meaning} [{item.unit}].")
         if given[name].dims != item.dims:
             way_out = f"Transpose it to {item.dims}."
-            raise InputError(
-                f"{schema.name}: {name}", f"have the dimensions {item.dims}", given[name].dims, way_out
-            )
+            raise InputError(f"{schema.name}: {name}", f"have the dimensions {item.dims}", given[name].dims, way_out)
         if given[name].dtype != np.dtype(item.dtype):
             way_out = f"Cast it to {item.dtype}."
-            raise InputError(
-                f"{schema.name}: {name}", f"be of dtype {item.dtype}", given[name].dtype, way_out
-            )
+            raise InputError(f"{schema.name}: {name}", f"be of dtype {item.dtype}", given[name].dtype, way_out)
     for name in schema.attributes:
         if name not in dataset.attrs:
-            raise InputError(
-                f"{schema.name}: attribute {name}", "be given", "nothing", f"Set attrs[{name!r}]."
-            )
+            raise InputError(f"{schema.name}: attribute {name}", "be given", "nothing", f"Set attrs[{name!r}].")
     return dataset
 
 
@@ -216,9 +200,7 @@ def save(dataset: xr.Dataset, path: str | Path, *, schema: Schema) -> Path:
     check(dataset, schema)
     for name, array in dataset.variables.items():
         if array.dtype == np.int64 and array.size and np.abs(array.values).max() > np.iinfo(np.int32).max:
-            raise InputError(
-                f"{schema.name}: {name}", "fit 32 bits", array.values.max(), "Use smaller integers."
-            )
+            raise InputError(f"{schema.name}: {name}", "fit 32 bits", array.values.max(), "Use smaller integers.")
     if not path.parent.is_dir():
         raise InputError("path", "lie in an existing folder", path, f"Create {path.parent} first.")
     beside = path.with_name(f".{path.name}.{os.getpid()}")

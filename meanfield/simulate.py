@@ -26,9 +26,7 @@ STEP_TOLERANCE = 1e-10
 _CLAIMS = ("C5", "C6")
 
 
-def simulate(
-    parameters: MapParameters, *, sync_interval: float, learning_rate: float, horizon: int
-) -> xr.Dataset:
+def simulate(parameters: MapParameters, *, sync_interval: float, learning_rate: float, horizon: int) -> xr.Dataset:
     """Simulate one run of the memory map.
 
     Parameters
@@ -194,9 +192,7 @@ def _num_cycles(S: NDArray[np.float64], steps: float) -> NDArray[np.int64]:
     return np.maximum(1, np.ceil(steps / S)).astype(np.int64)
 
 
-def _displacement(
-    memory: NDArray[np.float64], steps: NDArray[np.int64], S: float, eta: float
-) -> NDArray[np.float64]:
+def _displacement(memory: NDArray[np.float64], steps: NDArray[np.int64], S: float, eta: float) -> NDArray[np.float64]:
     """Displacement after each step: whole cycles before, and a straight line within the cycle."""
     before = np.concatenate([[0.0], np.cumsum(S * eta * memory[:-1])])
     cycle = ((steps - 1) // S).astype(np.int64)
@@ -222,9 +218,7 @@ def _learning_rate(value: object) -> float:
     number = _number(value)
     if 0.0 < number < math.inf:
         return number
-    raise InputError(
-        "learning_rate", "be a positive finite number", repr(value), "Give a step size such as 1e-3."
-    )
+    raise InputError("learning_rate", "be a positive finite number", repr(value), "Give a step size such as 1e-3.")
 
 
 def _horizon(value: object) -> int:

@@ -53,9 +53,7 @@ def _budget_at(memory: sp.Expr) -> sp.Expr:
 
 def _linear_memory() -> sp.Expr:
     """Solve for the fixed point of the linearised map u -> h + kappa*u."""
-    linear = (
-        sp.series(_next_memory.subs({h: h * _clock, u: u * _clock}), _clock, 0, 2).removeO().subs(_clock, 1)
-    )
+    linear = sp.series(_next_memory.subs({h: h * _clock, u: u * _clock}), _clock, 0, 2).removeO().subs(_clock, 1)
     (memory,) = sp.solve(sp.Eq(linear, u), u)
     return memory
 
@@ -88,9 +86,7 @@ NEXT_MEMORY = Formula("memory map", sp.Function("u")(k + 1), _next_memory, (u, k
 BOUNDARY = Formula("stability boundary", eta, _boundary(), (S, C), "C5")
 """Largest stable learning rate [1] at h = 0: where a small memory neither grows nor dies."""
 
-MULTIPLIER = Formula(
-    "multiplier at the fixed point", multiplier, _multiplier_at_fixed_point(), (ustar, kappa), "C5"
-)
+MULTIPLIER = Formula("multiplier at the fixed point", multiplier, _multiplier_at_fixed_point(), (ustar, kappa), "C5")
 """Factor [1] by which a small deviation from the fixed point grows in a cycle; below 1 it is stable."""
 
 GAIN_OF_FIXED_POINT = Formula("gain of a fixed point", kappa, _gain_of_fixed_point(), (ustar, h), "C5")

@@ -45,9 +45,7 @@ _LENGTH = "parameter distance"
 
 TABLE: tuple[Entry, ...] = (
     Entry("sync_interval", "S", "S", _STEPS, "positive", "the behaviour policy is refreshed every S steps"),
-    Entry(
-        "lag", "j", "j", _STEPS, "nonnegative integer", "learner version minus behaviour version of a token"
-    ),
+    Entry("lag", "j", "j", _STEPS, "nonnegative integer", "learner version minus behaviour version of a token"),
     Entry("step", "t", "t", _STEPS, "positive", "number of the optimizer step, from 1"),
     Entry("cycle", "k", "k", "sync cycles", "nonnegative integer", "number of the sync cycle, from 0"),
     Entry("growth_cycles", "n", "n", "sync cycles", "positive", "cycles of linear growth before saturation"),
@@ -57,20 +55,14 @@ TABLE: tuple[Entry, ...] = (
     Entry("budget", "B", "B", "1", "positive", "eta*T at collapse when the drift speed is saturated"),
     Entry("exit_radius", "R", "R", "1", "positive", "displacement at exit, in eta*t at full drift speed"),
     Entry("honest_signal", "h", "h", "1", "nonnegative", "the part of the drive not due to staleness"),
-    Entry(
-        "feedback_gain", "kappa", r"\kappa", "1", "positive", "gain of the feedback across a sync, S*eta/C"
-    ),
+    Entry("feedback_gain", "kappa", r"\kappa", "1", "positive", "gain of the feedback across a sync, S*eta/C"),
     Entry("memory", "u", "u", "1", "nonnegative", "mean normalized update along the persistent direction"),
     Entry("initial_memory", "u0", "u_0", "1", "positive", "memory in the first cycle"),
     Entry("fixed_memory", "ustar", r"u_\star", "1", "positive", "positive fixed point of the memory map"),
     Entry("multiplier", "lambda", r"\lambda", "1", "nonnegative", "growth of a small deviation in one cycle"),
     Entry("noise_scale", "sigma", r"\sigma", "1", "positive", "noise that the drive is compared with"),
-    Entry(
-        "feedback_slope", "J", "J", "1", "positive", "drive per unit of displacement of the behaviour policy"
-    ),
-    Entry(
-        "gradient_bound", "M", "M", "gradient", "positive", "bound on the norm of the integrand's gradient"
-    ),
+    Entry("feedback_slope", "J", "J", "1", "positive", "drive per unit of displacement of the behaviour policy"),
+    Entry("gradient_bound", "M", "M", "gradient", "positive", "bound on the norm of the integrand's gradient"),
     Entry(
         "update_norm",
         "G_upd",
@@ -111,9 +103,7 @@ TABLE: tuple[Entry, ...] = (
         "positive",
         "drift in a cycle a batch survives",
     ),
-    Entry(
-        "critical_radius", "R_crit", r"R_{\mathrm{crit}}", _LENGTH, "positive", "drift in all a run survives"
-    ),
+    Entry("critical_radius", "R_crit", r"R_{\mathrm{crit}}", _LENGTH, "positive", "drift in all a run survives"),
 )
 
 _BY_WORD = {entry.word: entry for entry in TABLE}
@@ -131,9 +121,7 @@ def entry(word: str) -> Entry:
     'S'
     """
     if word not in _BY_WORD:
-        raise ValueError(
-            f"word must be in the symbol table, got {word!r}. Known words: {', '.join(_BY_WORD)}."
-        )
+        raise ValueError(f"word must be in the symbol table, got {word!r}. Known words: {', '.join(_BY_WORD)}.")
     return _BY_WORD[word]
 
 

@@ -51,9 +51,7 @@ def test_a_settled_memory_is_followed_to_its_exit():
 def test_a_memory_that_still_changes_is_not_followed_further():
     clocks = [exit_clocks([1.0], cycles, C=1.0, R=10.0, h=0.0, u0=0.5)[0] for cycles in (10, 1000)]
     assert np.isinf(clocks[0])
-    assert clocks[1] == pytest.approx(
-        references.exit_clock(1.0, C=1.0, R=10.0, h=0.0, u0=0.5, num_cycles=1000)
-    )
+    assert clocks[1] == pytest.approx(references.exit_clock(1.0, C=1.0, R=10.0, h=0.0, u0=0.5, num_cycles=1000))
 
 
 @pytest.mark.parametrize("product", [0.5, 2.0, np.inf])

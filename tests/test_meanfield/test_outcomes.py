@@ -27,11 +27,7 @@ def test_sentences_are_sentences_and_differ():
 
 
 def test_unknown_word_and_code():
-    with pytest.raises(
-        InputError, match=r"outcome must be a known word, got 'dead'\. Use one of: stable, degraded"
-    ):
+    with pytest.raises(InputError, match=r"outcome must be a known word, got 'dead'\. Use one of: stable, degraded"):
         Outcome.from_word("dead")
-    with pytest.raises(
-        InputError, match=r"outcome code must be a known code, got 7\. Use one of: 0 \(stable\)"
-    ):
+    with pytest.raises(InputError, match=r"outcome code must be a known code, got 7\. Use one of: 0 \(stable\)"):
         Outcome.from_code(7)

@@ -33,9 +33,7 @@ def test_honest_signal(value):
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, math.nan])
 def test_initial_memory(value):
-    with pytest.raises(
-        InputError, match=r"initial_memory must be a number from 0 to 1, got .*default is 0\.001\."
-    ):
+    with pytest.raises(InputError, match=r"initial_memory must be a number from 0 to 1, got .*default is 0\.001\."):
         MapParameters(critical_product=0.02, exit_radius=0.8, initial_memory=value)
 
 

@@ -21,9 +21,7 @@ def test_sampling_part_bounds_the_difference_of_two_expectations():
         bound = numpy_function(bias.BIAS_SLOPE)(np.abs(f).max(), total_variation, 0.0)
         assert abs(f @ (p - q)) <= bound
     f = np.sign(p - q)  # the bound is reached, so its factor 2 is needed
-    assert abs(f @ (p - q)) == pytest.approx(
-        float(numpy_function(bias.BIAS_SLOPE)(1.0, total_variation, 0.0))
-    )
+    assert abs(f @ (p - q)) == pytest.approx(float(numpy_function(bias.BIAS_SLOPE)(1.0, total_variation, 0.0)))
 
 
 def test_sawtooth_is_zero_at_every_sync_and_grows_by_one_update_a_step():

@@ -11,9 +11,7 @@ from theory.symbols import C, R, S, eta, h, kappa, u, ustar
 
 def fixed_point(gain, honest_signal):
     """The positive fixed point of the map, by bracketing."""
-    return brentq(
-        lambda value: np.tanh(honest_signal + gain * value) - value, 1e-12, 1.0, xtol=1e-15, rtol=1e-14
-    )
+    return brentq(lambda value: np.tanh(honest_signal + gain * value) - value, 1e-12, 1.0, xtol=1e-15, rtol=1e-14)
 
 
 def test_boundary_is_where_the_linear_map_neither_grows_nor_shrinks():
@@ -29,9 +27,7 @@ def test_zero_memory_is_stable_below_one_and_the_other_fixed_point_above(gain, s
         assert numpy_function(drift.MULTIPLIER)(fixed_point(gain, 0.0), gain) < 1.0
 
 
-@pytest.mark.parametrize(
-    ("gain", "expected"), [(1.05, 0.37), (1.2, 0.66), (1.5, 0.86), (2.0, 0.96), (3.0, 0.995)]
-)
+@pytest.mark.parametrize(("gain", "expected"), [(1.05, 0.37), (1.2, 0.66), (1.5, 0.86), (2.0, 0.96), (3.0, 0.995)])
 def test_fixed_points_without_honest_signal(gain, expected):
     assert fixed_point(gain, 0.0) == pytest.approx(expected, abs=5e-3)
 
@@ -46,8 +42,7 @@ def test_gain_of_a_fixed_point_inverts_the_fixed_point_equation(honest_signal):
 def test_amplitude_is_the_leading_order():
     assert sp.simplify(drift.AMPLITUDE.expression**2 - 3 * (kappa - 1)) == 0
     errors = [
-        numpy_function(drift.AMPLITUDE)(1.0 + excess) / fixed_point(1.0 + excess, 0.0) - 1.0
-        for excess in (0.05, 5e-4)
+        numpy_function(drift.AMPLITUDE)(1.0 + excess) / fixed_point(1.0 + excess, 0.0) - 1.0 for excess in (0.05, 5e-4)
     ]
     assert errors[0] == pytest.approx(0.045, abs=5e-4)
     assert errors[1] == pytest.approx(errors[0] / 100.0, rel=0.1)  # the relative error is of first order

@@ -14,9 +14,7 @@ INTERVALS = np.array([1.0, 4.0, 16.0, 64.0])
 def test_min_form_is_flat_up_to_the_crossover_and_falls_as_one_over_s_beyond():
     crossover = float(numpy_function(thresholds.CROSSOVER)(1000, 0.5, 25.0))
     assert crossover == pytest.approx(1000 * 0.5 / 25.0, rel=CLOSED_FORM)
-    rates = numpy_function(thresholds.MIN_RULE)(
-        crossover * np.array([0.25, 0.5, 1, 2, 4]), 1000, 0.5, 25.0, 2.0
-    )
+    rates = numpy_function(thresholds.MIN_RULE)(crossover * np.array([0.25, 0.5, 1, 2, 4]), 1000, 0.5, 25.0, 2.0)
     np.testing.assert_allclose(rates / rates[2], [1, 1, 1, 0.5, 0.25], rtol=CLOSED_FORM)
 
 
