@@ -65,9 +65,7 @@ class BoundaryPosterior:
     def log_max_rate(self, sync_interval: float) -> Array:
         """Log eta_max(S), shape (n,); at S < 2 the ceiling alone, or NaN without one."""
         if self.log_ceiling is None:
-            return (
-                self.log_power_law(sync_interval) if sync_interval >= 2 else np.full_like(self.scale, np.nan)
-            )
+            return self.log_power_law(sync_interval) if sync_interval >= 2 else np.full_like(self.scale, np.nan)
         if sync_interval < 2:
             return self.log_ceiling
         return np.minimum(self.log_ceiling, self.log_power_law(sync_interval))
@@ -96,10 +94,10 @@ class RateBracket:
 
     @property
     def monotone(self) -> bool:
-        """False when some rate was unstable below, or at, one that was stable."""
+        """False when some rate was unstable below one that was stable (seeds may differ at one rate)."""
         if self.largest_stable is None or self.smallest_unstable is None:
             return True
-        return self.largest_stable < self.smallest_unstable
+        return self.largest_stable <= self.smallest_unstable
 
     @property
     def closed(self) -> bool:
@@ -157,9 +155,7 @@ def _cells(observations: Observations, unstable: Mask, time_share: Array, here: 
     share = np.where(unstable, 1.0, time_share)
     keys = np.column_stack([observations.learning_rate, share])[here]
     values, index = np.unique(keys, axis=0, return_inverse=True)
-    num_unstable = np.bincount(index.ravel(), weights=unstable[here], minlength=len(values)).astype(
-        np.float64
-    )
+    num_unstable = np.bincount(index.ravel(), weights=unstable[here], minlength=len(values)).astype(np.float64)
     num_runs = np.bincount(index.ravel(), minlength=len(values)).astype(np.float64)
     with np.errstate(divide="ignore"):
         log_missed = np.log1p(-values[:, 1])

@@ -8,6 +8,7 @@ allowed for. Both readings of "degraded" are fitted. Nothing is random.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,8 @@ from meanfield.runs import check_runs
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from meanfield.gaps import Gaps, NextRun
 
 CONFIDENCE = 0.9
 """Probability inside every interval, unless told."""
@@ -89,6 +92,28 @@ class Calibration:
     brackets_collapsed_only: tuple[RateBracket, ...]
     interval_budgets: tuple[tuple[float, Estimate], ...]
     combination: Combination
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """What cannot be said, and which runs to make next."""
+        from meanfield.gaps import find_gaps
+
+        return find_gaps(self)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Fields that are not known, each with what would make it known."""
+        return self.gaps.missing
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to be careful about in the numbers that are known."""
+        return self.gaps.warnings
+
+    @property
+    def next_runs(self) -> tuple[NextRun, ...]:
+        """Runs that would close the gaps, the most useful first."""
+        return self.gaps.next_runs
 
     def answers_at(self, sync_interval: float) -> bool:
         """Whether the boundary at S is known: by the fitted law, or by runs of both kinds at S itself."""
@@ -199,9 +224,7 @@ def _time_law(
     return fit_budget(arm, unstable_probability=_unstable_probability(arm, boundary), slope_axis=slope_axis)
 
 
-def _combination(
-    observations: Observations, unstable: Mask, boundary: BoundaryPosterior | None
-) -> Combination:
+def _combination(observations: Observations, unstable: Mask, boundary: BoundaryPosterior | None) -> Combination:
     if boundary is None or not _has_law(boundary):
         return Combination.UNDECIDED
     ceiling = boundary.log_ceiling
@@ -209,9 +232,7 @@ def _combination(
     return decide(observations, unstable, log_ceiling=log_ceiling)
 
 
-def _time_share(
-    observations: Observations, time_law: BudgetPosterior | None, combination: Combination
-) -> Array:
+def _time_share(observations: Observations, time_law: BudgetPosterior | None, combination: Combination) -> Array:
     """How surely each run, were it unstable, would have collapsed while it was watched."""
     share = np.ones(len(observations))
     if combination is Combination.MAX and time_law is not None:
@@ -246,9 +267,7 @@ def _slope(observations: Observations, time_law: BudgetPosterior | None, confide
     return Estimate.from_atoms(-time_law.slope, confidence=confidence, identified=identified)
 
 
-def _critical_product(
-    at_law_one: BoundaryPosterior | None, exponent: Estimate, confidence: float
-) -> Estimate:
+def _critical_product(at_law_one: BoundaryPosterior | None, exponent: Estimate, confidence: float) -> Estimate:
     if at_law_one is None or at_law_one.log_rate is None:
         return Estimate.unknown()
     atoms = np.exp(at_law_one.log_rate) * at_law_one.reference_sync_interval

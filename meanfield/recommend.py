@@ -1,0 +1,216 @@
+"""From a calibration to rates: the table over S, the risk of a run, and what to use for a horizon.
+
+A new seed at (S, eta) collapses within T steps with probability p * F, averaged over the posterior: p that it
+is unstable, F that an unstable run has collapsed by T. This needs both constraints violated. Where the data
+decide for the min-form, either is enough and the probability is 1 - (1 - p) * (1 - F). Without collapse times
+every unstable run counts as collapsed within the horizon (F = 1), and so does one at S = 1, where the time law
+is not measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from meanfield.calibrate import Calibration
+from meanfield.combination import Combination
+from meanfield.estimate import Estimate
+from meanfield.grids import NUM_ATOMS, Array
+
+STALENESS, HORIZON, CEILING = "staleness", "horizon", "ceiling"
+NUM_RATES = 241
+"""Candidate rates between a thirtieth of the smallest and the largest tested one: steps of 2 to 4 %."""
+RATE_FLOOR = 1.0 / 30.0
+"""A recommendation never goes below this share of the smallest tested rate."""
+_SHUFFLE = (np.arange(NUM_ATOMS) * 2531) % NUM_ATOMS
+"""Pairs the atoms of two independent posteriors (2531 is odd, so this is a permutation of 2**12 places)."""
+
+
+@dataclass(frozen=True)
+class MaxRate:
+    """Largest learning rate at one S that survives the horizon.
+
+    Parameters
+    ----------
+    sync_interval : float [optimizer step]
+    max_learning_rate : Estimate [1]
+        Posterior of the rate at which half of the seeds survive.
+    binding : str or None
+        Which constraint sets it: staleness, horizon or ceiling.
+    """
+
+    sync_interval: float
+    max_learning_rate: Estimate
+    binding: str | None
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is to be expected of one run; see `query`."""
+
+    sync_interval: float
+    learning_rate: float
+    horizon: float
+    risk: float | None
+    collapse_step: Estimate
+    binding: str | None
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """An S and a rate whose predictive risk stays within the one asked for, and why these."""
+
+    sync_interval: float
+    learning_rate: float
+    risk: float
+    why: str
+
+
+def collapse_risk(
+    calibration: Calibration, sync_interval: float, *, learning_rate: Array, horizon: float
+) -> Array | None:
+    """Probability that a new seed collapses within the horizon, shape (m,), or None where S is not known.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    sync_interval : float [optimizer step]
+    learning_rate : array, shape (m,) [1]
+    horizon : float [optimizer step]
+    """
+    if calibration.boundary is None or not calibration.answers_at(sync_interval):
+        return None
+    unstable = calibration.boundary.unstable_probability(sync_interval, learning_rate)
+    if calibration.time_law is None or sync_interval < 2:
+        return unstable
+    in_time = calibration.time_law.collapsed_by(horizon, learning_rate)
+    if calibration.combination is Combination.MIN:
+        return 1.0 - (1.0 - unstable) * (1.0 - in_time)
+    return unstable * in_time
+
+
+def max_rate(calibration: Calibration, sync_interval: float, *, horizon: float) -> MaxRate:
+    """Largest rate that survives the horizon at S, with its interval and what sets it."""
+    boundary = calibration.boundary
+    if boundary is None or not calibration.answers_at(sync_interval):
+        return MaxRate(sync_interval, Estimate.unknown(), None)
+    log_rate = boundary.log_max_rate(sync_interval)
+    law = boundary.log_power_law(sync_interval) if sync_interval >= 2 else np.full_like(log_rate, np.inf)
+    capped = boundary.log_ceiling is not None and float(np.mean(log_rate < law)) > 0.5
+    binding = CEILING if capped else STALENESS
+    time_law = calibration.time_law_at_law_two
+    if time_law is not None and sync_interval >= 2:
+        log_spent = (time_law.log_time + time_law.mean_log_rate)[_SHUFFLE] - np.log(horizon)
+        outer = _inner_or_outer(calibration.combination)
+        combined = outer(log_rate, log_spent)
+        binding = HORIZON if float(np.mean(combined != log_rate)) > 0.5 else binding
+        log_rate = combined
+    estimate = Estimate.from_atoms(np.exp(log_rate), confidence=calibration.confidence)
+    return MaxRate(sync_interval, estimate, binding)
+
+
+def _inner_or_outer(combination: Combination) -> Callable[[Array, Array], Array]:
+    return np.minimum if combination is Combination.MIN else np.maximum
+
+
+def measured_intervals(calibration: Calibration) -> list[float]:
+    """Finite S of the runs, rising."""
+    intervals = np.unique(calibration.observations.sync_interval)
+    return [float(sync_interval) for sync_interval in intervals if np.isfinite(sync_interval)]
+
+
+def query(calibration: Calibration, sync_interval: float, *, learning_rate: float, horizon: float) -> Query:
+    """Risk, collapse step and binding constraint of one run.
+
+    The collapse step is that of a new run if it is unstable: median and interval of the prediction.
+    """
+    risk = collapse_risk(calibration, sync_interval, learning_rate=np.array([learning_rate]), horizon=horizon)
+    law = calibration.time_law
+    step = Estimate.unknown()
+    if law is not None and sync_interval >= 2:
+        step = law.collapse_step(learning_rate, confidence=calibration.confidence)
+    binding = max_rate(calibration, sync_interval, horizon=horizon).binding
+    return Query(sync_interval, learning_rate, horizon, None if risk is None else float(risk[0]), step, binding)
+
+
+def recommend_rate(
+    calibration: Calibration, sync_interval: float, *, horizon: float, risk: float
+) -> tuple[float, float] | None:
+    """Largest rate at S below which every rate keeps the risk, with its own risk; None if there is none.
+
+    Never above the largest tested rate at finite S, nor below a thirtieth of the smallest.
+    """
+    rates = calibration.observations.learning_rate
+    candidates = np.geomspace(rates.min() * RATE_FLOOR, rates.max(), NUM_RATES)
+    risks = collapse_risk(calibration, sync_interval, learning_rate=candidates, horizon=horizon)
+    if risks is None or risks[0] > risk:
+        return None
+    too_risky = np.flatnonzero(risks > risk)
+    last = int(too_risky[0]) - 1 if len(too_risky) else len(candidates) - 1
+    return float(candidates[last]), float(risks[last])
+
+
+def recommend_at(
+    calibration: Calibration, sync_interval: float, *, horizon: float, risk: float
+) -> Recommendation | None:
+    """Largest rate at the S that the user has fixed."""
+    found = recommend_rate(calibration, sync_interval, horizon=horizon, risk=risk)
+    if found is None:
+        return None
+    binding = max_rate(calibration, sync_interval, horizon=horizon).binding
+    why = f"the largest rate at the given S that keeps the risk; the {binding} constraint binds"
+    return Recommendation(sync_interval, *found, why)
+
+
+def recommend_interval(
+    calibration: Calibration, *, learning_rate: float, horizon: float, risk: float
+) -> Recommendation | None:
+    """Largest measured S at which the rate that the user has fixed keeps the risk."""
+    for sync_interval in reversed(measured_intervals(calibration)):
+        risks = collapse_risk(calibration, sync_interval, learning_rate=np.array([learning_rate]), horizon=horizon)
+        if risks is not None and risks[0] <= risk:
+            why = "the largest measured S that keeps the risk at the given rate"
+            return Recommendation(sync_interval, learning_rate, float(risks[0]), why)
+    return None
+
+
+def recommend(calibration: Calibration, *, horizon: float, risk: float) -> Recommendation | None:
+    """S and rate for a horizon when the user has fixed neither.
+
+    The measured S with the largest safe rate comes first. If staleness does not bind there (the ceiling or
+    the horizon does), S costs no rate yet, so the largest measured S with the same binding constraint is
+    taken. If staleness binds, every larger S costs rate, and what a synchronization costs is not in the
+    table: the S with the largest rate stays.
+    """
+    found = {
+        sync_interval: rate
+        for sync_interval in measured_intervals(calibration)
+        if (rate := recommend_rate(calibration, sync_interval, horizon=horizon, risk=risk)) is not None
+    }
+    if not found:
+        return None
+    bindings = {S: max_rate(calibration, S, horizon=horizon).binding for S in found}
+    chosen, why = choose_interval({S: rate for S, (rate, _) in found.items()}, bindings)
+    return Recommendation(chosen, *found[chosen], why)
+
+
+def choose_interval(rates: Mapping[float, float], bindings: Mapping[float, str | None]) -> tuple[float, str]:
+    """S with the largest rate, or a larger one that costs no rate; and why.
+
+    Parameters
+    ----------
+    rates : mapping of S [optimizer step] to the largest safe rate there [1]
+    bindings : mapping of S to the constraint that sets it
+    """
+    fastest = max(rates, key=lambda sync_interval: rates[sync_interval])
+    binding = bindings[fastest]
+    if binding == STALENESS:
+        why = (
+            "staleness binds, so a larger S costs rate, and what a synchronization costs is not known here; "
+            "to synchronize less often give --sync-interval"
+        )
+        return fastest, why
+    largest = max(S for S in rates if bindings[S] == binding)
+    return largest, f"the {binding} binds, not staleness: the largest listed S that costs no rate"
