@@ -32,9 +32,9 @@ CONFIDENCE = 0.9
 PRIOR_SHARE = 0.5
 """A slope is identified once its posterior is narrower than this share of its prior."""
 MIN_COLLAPSED = 2
-"""Collapsed runs needed before a budget is given."""
+"""Runs with a known collapse step needed before a budget is given."""
 MIN_COLLAPSED_FOR_SLOPE = 3
-"""Collapsed runs needed before a budget exponent is given."""
+"""Runs with a known collapse step needed before a budget exponent is given."""
 _LAW_ONE, _LAW_TWO = np.ones(1), np.ones(1)
 _NO_CEILING = 100.0
 
@@ -68,7 +68,7 @@ class Calibration:
     brackets, brackets_collapsed_only : tuple of RateBracket
         Interval-censored boundary at each S under either reading, no law assumed.
     interval_budgets : tuple of (S, Estimate)
-        B at slope -1 from each S with at least two collapsed runs.
+        B at slope -1 from each S with at least two runs whose collapse step is known.
     combination : Combination
     """
 
@@ -219,7 +219,7 @@ def _time_law(
     observations: Observations, boundary: BoundaryPosterior | None, slope_axis: Array
 ) -> BudgetPosterior | None:
     arm = observations.where(observations.law_arm)
-    if arm.collapsed.sum() < MIN_COLLAPSED:
+    if arm.timed.sum() < MIN_COLLAPSED:
         return None
     return fit_budget(arm, unstable_probability=_unstable_probability(arm, boundary), slope_axis=slope_axis)
 
@@ -258,10 +258,10 @@ def _exponent(observations: Observations, boundary: BoundaryPosterior | None, co
 
 
 def _slope(observations: Observations, time_law: BudgetPosterior | None, confidence: float) -> Estimate:
-    """Budget exponent; unknown with fewer than three collapsed runs or a single rate among them."""
-    collapsed = observations.law_arm & observations.collapsed
-    rates = np.unique(observations.learning_rate[collapsed])
-    if time_law is None or collapsed.sum() < MIN_COLLAPSED_FOR_SLOPE or len(rates) < 2:
+    """Budget exponent; unknown with fewer than three timed collapses or a single rate among them."""
+    timed = observations.law_arm & observations.timed
+    rates = np.unique(observations.learning_rate[timed])
+    if time_law is None or timed.sum() < MIN_COLLAPSED_FOR_SLOPE or len(rates) < 2:
         return Estimate.unknown()
     identified = _identified(time_law.slope, SLOPE_RANGE)
     return Estimate.from_atoms(-time_law.slope, confidence=confidence, identified=identified)

@@ -183,12 +183,11 @@ def _ceiling_gap(calibration: Calibration) -> list[_Gap]:
 def _budget_gaps(calibration: Calibration) -> list[_Gap]:
     seen = calibration.observations
     arm = seen.where(seen.law_arm)
-    collapsed = arm.where(arm.collapsed)
+    collapsed = arm.where(arm.timed)
     if len(collapsed) < MIN_COLLAPSED:
-        runs = (_above_boundary(calibration),) if calibration.boundary_at_law_one is not None else ()
         count = "no run" if len(collapsed) == 0 else "one run"
-        sentence = f"budget, budget_exponent: {count} at finite S >= 2 collapsed; a collapse time needs two"
-        return [(sentence, tuple(run for run in runs if run is not None))]
+        sentence = f"budget, budget_exponent: {count} at finite S >= 2 has a collapse step; two are needed"
+        return [(sentence, _above_boundary(calibration))]
     if calibration.budget_exponent.identified:
         return []
     fastest = float(collapsed.learning_rate.max())
@@ -197,13 +196,16 @@ def _budget_gaps(calibration: Calibration) -> list[_Gap]:
     return [("budget_exponent: the collapsed runs share one rate or are too few; add a second rate", (run,))]
 
 
-def _above_boundary(calibration: Calibration) -> NextRun | None:
-    boundary = calibration.boundary_at_law_one
+def _above_boundary(calibration: Calibration) -> tuple[NextRun, ...]:
+    """Run well above the boundary, and above what was tested, at the largest S; none without a boundary."""
+    boundary, seen = calibration.boundary_at_law_one, calibration.observations
     if boundary is None or boundary.log_rate is None:
-        return None
-    sync_interval = float(calibration.observations.law_intervals[-1])
-    rate = STEP_OUT * float(np.exp(np.median(boundary.log_power_law(sync_interval))))
-    return _run(calibration, sync_interval, rate, "the budget: a collapse with its step")
+        return ()
+    sync_interval = float(seen.law_intervals[-1])
+    here = seen.where(seen.sync_interval == sync_interval)
+    at_boundary = float(np.exp(np.median(boundary.log_power_law(sync_interval))))
+    rate = STEP_OUT * max(at_boundary, float(here.learning_rate.max()))
+    return (_run(calibration, sync_interval, rate, "the budget: a collapse, with its step logged"),)
 
 
 def _combination_gap(calibration: Calibration) -> list[_Gap]:
@@ -235,6 +237,8 @@ def _warnings(calibration: Calibration) -> list[str]:
         warnings.append("collapses at S = 1 set the ceiling and are left out of the budget")
     if seen.on_policy.any() and (seen.collapsed | seen.degraded)[seen.on_policy].all():
         warnings.append("every run at S = 1 is unstable, so what looks like staleness may be the rate alone")
+    if seen.degraded.any():
+        warnings.append(_other_reading(calibration))
     for bracket in calibration.brackets:
         if not bracket.monotone:
             warnings.append(
@@ -246,6 +250,13 @@ def _warnings(calibration: Calibration) -> list[str]:
     if calibration.budget_exponent.excludes(-1.0):
         warnings.append("the budget exponent excludes -1: budget is not a constant of these runs")
     return warnings + _unspent(calibration)
+
+
+def _other_reading(calibration: Calibration) -> str:
+    other = calibration.boundary_exponent_collapsed_only
+    said = "not known" if other.low is None else f"{other.estimate:.2f} [{other.low:.2f}, {other.high:.2f}]"
+    number = int(calibration.observations.degraded.sum())
+    return f"{number} degraded run(s) count as unstable; counted as stable the boundary exponent is {said}"
 
 
 def _unspent(calibration: Calibration) -> list[str]:

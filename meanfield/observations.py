@@ -58,6 +58,12 @@ class Observations:
         return mask
 
     @property
+    def timed(self) -> Mask:
+        """Which collapsed runs have an onset that is bounded from below: (0, ...] says nothing of a time."""
+        mask: Mask = self.collapsed & (self.low > 0)
+        return mask
+
+    @property
     def law_arm(self) -> Mask:
         """Runs that enter the power law: finite S >= 2 (THEORY 3.7: S = 1 is a different regime)."""
         return (self.sync_interval >= 2) & np.isfinite(self.sync_interval)
@@ -93,9 +99,7 @@ def observe(runs: pd.DataFrame) -> Observations:
     steps = kept["steps"].to_numpy(dtype=np.float64)
     outcome = np.array([Outcome.from_word(word).code for word in kept["outcome"]], dtype=np.int8)
     point = _column(kept, "collapse_step")
-    low = np.where(
-        np.isnan(_column(kept, "collapse_step_low")), point - 1.0, _column(kept, "collapse_step_low")
-    )
+    low = np.where(np.isnan(_column(kept, "collapse_step_low")), point - 1.0, _column(kept, "collapse_step_low"))
     high = np.where(np.isnan(_column(kept, "collapse_step_high")), point, _column(kept, "collapse_step_high"))
     declined = outcome != Outcome.STABLE.code
     low = np.where(declined, np.where(np.isnan(low), 0.0, low), np.nan)

@@ -10,12 +10,15 @@ from __future__ import annotations
 import sys
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from meanfield.answer import Answer, Question
+
+_USAGE_ERROR: Any = typer.BadParameter.__base__
+"""What a bad option raises; typer exports this subclass only, and newer versions carry their own click."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -92,16 +95,14 @@ def main(arguments: list[str] | None = None) -> int:
     int
         0 with an answer; 2 with one line on standard error that says what to change.
     """
-    import click
-
     from meanfield.errors import InputError
 
     try:
         app(arguments, prog_name="python -m meanfield.predict", standalone_mode=False)
     except InputError as error:
         return _refuse(str(error))
-    except click.ClickException as error:
-        return _refuse(f"{error.format_message()} Try --help.")
+    except _USAGE_ERROR as error:
+        return _refuse(f"{error.format_message().rstrip('.')}. Try --help.")
     return 0
 
 

@@ -204,6 +204,8 @@ def choose_interval(rates: Mapping[float, float], bindings: Mapping[float, str |
     rates : mapping of S [optimizer step] to the largest safe rate there [1]
     bindings : mapping of S to the constraint that sets it
     """
+    if len(rates) == 1:
+        return next(iter(rates)), "the only measured S at which a safe rate is known"
     fastest = max(rates, key=lambda sync_interval: rates[sync_interval])
     binding = bindings[fastest]
     if binding == STALENESS:

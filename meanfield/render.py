@@ -41,9 +41,9 @@ def print_page(answer: Answer) -> None:
     console = Console(highlight=False, soft_wrap=False)
     if not console.is_terminal:
         console = Console(highlight=False, no_color=True, width=PIPE_WIDTH)
-    console.print(_numbers(answer))
+    _print_table(console, "What is known", _numbers(answer))
     if answer.table:
-        console.print(_rates(answer))
+        _print_table(console, "Largest stable learning rate within the horizon", _rates(answer))
     _print_query(console, answer)
     _print_recommendation(console, answer)
     _print_next_runs(console, answer)
@@ -54,11 +54,16 @@ def print_page(answer: Answer) -> None:
             console.print(f"  - {line}", markup=False)
 
 
-def _grid(title: str, *columns: str) -> Table:
+def _print_table(console: Console, title: str, table: Table) -> None:
+    console.print(f"[bold]{title}[/bold]")
+    console.print(table)
+
+
+def _grid(*columns: str) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index in (0, len(columns) - 1) else "right")
     return table
@@ -81,7 +86,7 @@ def _interval(estimate: Estimate) -> str:
 def _numbers(answer: Answer) -> Table:
     """Threshold, budget and exponents with their intervals."""
     share = "interval" if answer.confidence is None else f"{answer.confidence:.0%} interval"
-    table = _grid("What is known", "", "estimate", share, "")
+    table = _grid("", "estimate", share, "")
     rows = (
         ("critical product  S*eta", answer.critical_product),
         ("budget  eta*T at collapse", answer.budget),
@@ -97,7 +102,7 @@ def _numbers(answer: Answer) -> Table:
 
 
 def _rates(answer: Answer) -> Table:
-    table = _grid("Largest stable learning rate within the horizon", "S", "eta", "interval", "set by")
+    table = _grid("S", "eta", "interval", "set by")
     for row in answer.table:
         rate = row.max_learning_rate
         table.add_row(f"{row.sync_interval:g}", _number(rate.estimate), _interval(rate), row.binding or "not known")
@@ -134,7 +139,7 @@ def _print_recommendation(console: Console, answer: Answer) -> None:
 def _print_next_runs(console: Console, answer: Answer) -> None:
     if not answer.next_runs:
         return
-    table = _grid("Run next", "S", "eta", "steps", "seeds", "to learn")
+    table = _grid("S", "eta", "steps", "seeds", "to learn")
     for run in answer.next_runs:
         table.add_row(f"{run.sync_interval:g}", _number(run.learning_rate), str(run.steps), str(run.seeds), run.why)
-    console.print(table)
+    _print_table(console, "Run next", table)

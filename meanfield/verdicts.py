@@ -60,7 +60,7 @@ def law_two(calibration: Calibration) -> Verdict:
     """Law 2: the budget exponent's narrow interval contains -1, and the budgets at each S agree.
 
     Numbers: slope, slope_low, slope_high, slope_width, budget_ratio (largest over smallest budget of one S;
-    None with fewer than two S that have two collapsed runs).
+    None with fewer than two S that have two timed collapses).
     """
     slope = calibration.budget_exponent
     width = None if slope.low is None or slope.high is None else slope.high - slope.low
@@ -74,7 +74,7 @@ def law_two(calibration: Calibration) -> Verdict:
     if width >= SLOPE_WIDTH:
         return Verdict("C2", INCONCLUSIVE, f"{said}, too wide to tell.", numbers)
     if ratio is None:
-        return Verdict("C2", INCONCLUSIVE, f"{said}, but only one S has two collapsed runs.", numbers)
+        return Verdict("C2", INCONCLUSIVE, f"{said}, but fewer than two S have two timed collapses.", numbers)
     spread = f"the budgets at each S lie within a factor {ratio:.2f}"
     if ratio > BUDGET_FACTOR:
         return Verdict("C2", INCONCLUSIVE, f"{said}, but {spread}.", numbers)
