@@ -192,7 +192,7 @@ def fit_boundary(
         [_cells(observations, unstable, time_share, observations.sync_interval == S) for S in intervals],
         _cells(observations, unstable, time_share, observations.on_policy) if has_ceiling else None,
     )
-    rate_axis = _rate_axis(observations.learning_rate[observations.law_arm], 37) if has_law else np.zeros(1)
+    rate_axis = _rate_axis(observations.learning_rate[observations.law_arm], 41) if has_law else np.zeros(1)
     exponent_axis = exponent_axis if has_law else np.ones(1)
     ceiling_axis = _rate_axis(observations.learning_rate, 25) if has_ceiling else _NO_CEILING
     axes = (rate_axis, exponent_axis, log_axis(SCALE_RANGE, 15), ceiling_axis)

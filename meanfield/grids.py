@@ -17,8 +17,8 @@ NUM_ATOMS = 4096
 """Number of equally weighted atoms that stand for a posterior."""
 MAX_ROUNDS = 6
 """Upper limit on refinements; three are usual."""
-LOG_DROP = 10.0
-"""An axis keeps what lies within this many log units of its peak (about 4.5 standard deviations)."""
+LOG_DROP = 8.0
+"""An axis keeps what lies within this many log units of its peak (4 standard deviations)."""
 MIN_SHRINK = 0.7
 """Refining stops once no axis shrinks below this fraction of its range."""
 
@@ -28,9 +28,7 @@ def log_axis(bounds: tuple[float, float], num_points: int) -> Array:
     return np.linspace(float(np.log(bounds[0])), float(np.log(bounds[1])), num_points)
 
 
-def posterior_atoms(
-    log_posterior: Callable[..., Array], axes: tuple[Array, ...], *, fixed: int
-) -> list[Array]:
+def posterior_atoms(log_posterior: Callable[..., Array], axes: tuple[Array, ...], *, fixed: int) -> list[Array]:
     """Equally weighted atoms of a posterior given by its logarithm on a grid.
 
     Parameters

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+ROUNDING = 1e-9
+"""Relative gain below which a run has learned nothing: far above rounding, far below any reward."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class LabelRule:
@@ -68,9 +71,7 @@ class LabelRule:
                 "The defaults are 0.25, 0.5 and 0.8.",
             )
         if not 0 < self.established_fraction <= 1:
-            raise InputError(
-                "established_fraction", "lie in (0, 1]", self.established_fraction, "The default is 0.5."
-            )
+            raise InputError("established_fraction", "lie in (0, 1]", self.established_fraction, "The default is 0.5.")
         for name in ("min_evaluations", "smoothing_window"):
             if getattr(self, name) < 1:
                 raise InputError(name, "be an integer >= 1", getattr(self, name), "The default is 3.")
@@ -134,7 +135,7 @@ def label_run(step: Array, reward: Array, *, floor: float, rule: LabelRule = DEF
     if not np.all(np.isfinite(reward)):
         return RunLabel(Outcome.FAILED)
     peak = np.maximum.accumulate(_trailing_mean(reward, rule.smoothing_window)) if len(reward) else reward
-    if len(reward) == 0 or peak[-1] <= floor:
+    if len(reward) == 0 or peak[-1] - floor <= ROUNDING * max(abs(floor), abs(peak[-1])):
         return RunLabel(Outcome.UNKNOWN)
     return _label_by_gain(step, (reward - floor), peak - floor, rule=rule)
 
@@ -249,9 +250,7 @@ def label_sweep(dataset: xr.Dataset, *, rule: LabelRule = DEFAULT_RULE) -> pd.Da
     return pd.DataFrame(rows)
 
 
-def _label_curve(
-    dataset: xr.Dataset, curve: Array, evaluated: NDArray[np.bool_], *, rule: LabelRule
-) -> RunLabel:
+def _label_curve(dataset: xr.Dataset, curve: Array, evaluated: NDArray[np.bool_], *, rule: LabelRule) -> RunLabel:
     if np.all(np.isnan(curve)):
         return RunLabel(Outcome.UNKNOWN)
     step = dataset["step"].values[evaluated].astype(np.float64)
@@ -262,12 +261,8 @@ def _label_curve(
     return label_run(step, reward, floor=float(dataset.attrs["reward_floor"]), rule=rule)
 
 
-def _row(
-    sync_interval: float, learning_rate: float, seed: int, *, steps: int, label: RunLabel
-) -> dict[str, object]:
-    low, high = (
-        math.nan if end is None else end for end in (label.collapse_step_low, label.collapse_step_high)
-    )
+def _row(sync_interval: float, learning_rate: float, seed: int, *, steps: int, label: RunLabel) -> dict[str, object]:
+    low, high = (math.nan if end is None else end for end in (label.collapse_step_low, label.collapse_step_high))
     return {
         "run": f"S{sync_interval:g}-lr{learning_rate!r}-seed{seed}",
         "sync_interval": sync_interval,
