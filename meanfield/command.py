@@ -4,10 +4,12 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import click
 import typer
 
 from meanfield.errors import InputError
+
+_UsageError: Any = typer.BadParameter.__base__
+"""What typer raises for any misuse of the command line; its place in the package changed between versions."""
 
 
 def run_command(function: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
@@ -31,9 +33,9 @@ def run_command(function: Callable[..., Any], arguments: Sequence[str] | None = 
         app(args=arguments, standalone_mode=False)
     except InputError as error:
         return _complain(str(error))
-    except click.ClickException as error:
+    except _UsageError as error:
         return _complain(f"{error.format_message()} See --help.")
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         print("interrupted", file=sys.stderr)  # noqa: T201
         return 130
     return 0

@@ -48,7 +48,7 @@ def pretrain(experiment: Experiment) -> Parameters:
 
 
 def evaluation_prompts(experiment: Experiment) -> Tensor:
-    """The prompts on which the learner's reward is evaluated, shape (num_eval_prompts, length); the same in every run."""
+    """Prompts of every evaluation, shape (num_eval_prompts, length); the same in every run."""
     task = SortingTask(experiment.task.num_symbols, experiment.task.length)
     return task.draw_prompts(
         experiment.num_eval_prompts, torch.Generator().manual_seed(experiment.policy.pretrain_seed + 1)

@@ -1,0 +1,100 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from meanfield.errors import InputError
+from validation.config import Experiment, GrpoConfig, PolicyConfig, TaskConfig, experiment_from_mapping, load_experiment
+
+EXPERIMENTS = sorted((Path(__file__).parents[2] / "validation" / "experiments").glob("*.toml"))
+AXES = {"sync_interval": [1, 4], "learning_rate": [1e-3, 2e-3], "seed": [0], "max_steps": 10}
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_every_shipped_experiment_loads_under_its_own_name(path: Path) -> None:
+    experiment = load_experiment(path)
+    assert experiment.name == path.stem
+    assert experiment_from_mapping(json.loads(experiment.to_json())) == experiment
+
+
+def test_the_demo_is_as_large_as_promised() -> None:
+    demo = load_experiment(EXPERIMENTS[0].parent / "demo.toml")
+    assert len(demo.sync_interval) >= 5
+    assert demo.sync_interval[-1] >= 16 * demo.sync_interval[0]
+    assert len(demo.learning_rate) >= 7
+    assert len(demo.seed) >= 2
+
+
+def test_runs_are_sorted_by_interval_then_seed_then_rate(small: Experiment) -> None:
+    runs = [(run.sync_interval, run.seed, run.learning_rate) for run in small.runs]
+    assert runs == sorted(runs)
+    assert len(set(runs)) == len(runs) == 8
+
+
+BAD_FIELDS = [
+    ({"name": ""}, "name must be a non-empty string, got ''"),
+    ({"sync_interval": ()}, "sync_interval must be a non-empty list of integers >= 1"),
+    ({"sync_interval": (0, 4)}, "sync_interval must hold integers >= 1 only, got 0. For an on-policy arm use 1."),
+    ({"sync_interval": (4, 1)}, "sync_interval must be strictly ascending"),
+    ({"learning_rate": (1e-3, 1e-3)}, "learning_rate must be strictly ascending"),
+    ({"learning_rate": (float("nan"),)}, "learning_rate must hold positive finite numbers only, got nan"),
+    ({"learning_rate": (-1e-3,)}, "got -0.001"),
+    ({"seed": (True,)}, "seed must hold integers >= 0 only, got True"),
+    ({"max_steps": 0}, "max_steps must be an integer >= 1, got 0. Use 800."),
+    ({"num_eval_prompts": 0}, "num_eval_prompts must be an integer >= 1"),
+]
+
+
+@pytest.mark.parametrize(("fields", "message"), BAD_FIELDS)
+def test_bad_fields_are_refused(small: Experiment, fields: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        replace(small, **fields)
+    assert message in str(error.value)
+
+
+BAD_SECTIONS = [
+    (TaskConfig, {"num_symbols": 1}, "task.num_symbols must be an integer >= 2, got 1"),
+    (TaskConfig, {"length": 1.5}, "task.length must be an integer >= 2, got 1.5"),
+    (PolicyConfig, {"hidden_size": 0}, "policy.hidden_size must be an integer >= 1"),
+    (PolicyConfig, {"pretrain_batch_size": 0}, "policy.pretrain_batch_size must be"),
+    (PolicyConfig, {"pretrain_reward": 1.0}, "policy.pretrain_reward must lie strictly between 0 and 1, got 1.0"),
+    (PolicyConfig, {"pretrain_learning_rate": 0.0}, "policy.pretrain_learning_rate must be positive and finite"),
+    (PolicyConfig, {"pretrain_seed": -1}, "policy.pretrain_seed must be an integer >= 0"),
+    (GrpoConfig, {"num_prompts": 0}, "grpo.num_prompts must be an integer >= 1"),
+    (GrpoConfig, {"num_generations": 1}, "A group of one has no advantage"),
+    (GrpoConfig, {"scale_rewards": "group"}, "grpo.scale_rewards must be true or false, got group"),
+    (GrpoConfig, {"epsilon": 0.0}, "grpo.epsilon must lie strictly between 0 and 1, got 0.0"),
+    (GrpoConfig, {"adam_beta2": 1.0}, "grpo.adam_beta2 must lie in [0, 1), got 1.0"),
+    (GrpoConfig, {"adam_epsilon": 0.0}, "grpo.adam_epsilon must be positive and finite"),
+]
+
+
+@pytest.mark.parametrize(("section", "fields", "message"), BAD_SECTIONS)
+def test_bad_sections_are_refused(section: type, fields: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        section(**fields)
+    assert message in str(error.value)
+
+
+BAD_MAPPINGS = [
+    ({**AXES, "name": "a", "sync_intervals": [1]}, "The nearest known key is sync_interval."),
+    ({**AXES, "name": "a", "grpo": {"epsilom": 0.2}}, "The nearest known key is grpo.epsilon."),
+    ({**AXES, "name": "a", "grpo": 3}, "grpo must be a table, got 3. Write it as [grpo]."),
+    (AXES, "name must be given, got nothing"),
+]
+
+
+@pytest.mark.parametrize(("mapping", "message"), BAD_MAPPINGS)
+def test_bad_mappings_are_refused(mapping: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        experiment_from_mapping(mapping)
+    assert message in str(error.value)
+
+
+def test_files_that_are_not_toml_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("name = ")
+    with pytest.raises(InputError, match="EXPERIMENT must be valid TOML"):
+        load_experiment(tmp_path / "bad.toml")
+    with pytest.raises(InputError, match="EXPERIMENT must be a readable TOML file"):
+        load_experiment(tmp_path / "missing.toml")

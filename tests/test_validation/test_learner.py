@@ -1,0 +1,121 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from meanfield.results import SWEEP
+from tests.support.experiments import small_experiment
+from tests.support.plain_learner import train_alone
+from validation.config import Experiment, GrpoConfig, PolicyConfig, RunSpec, TaskConfig
+from validation.learner import METRICS, BatchedAdam, evaluation_interval, run_generator, train
+from validation.policy import Parameters, initial_parameters, make_policy
+from validation.pretrain import pretrain
+from validation.tasks import SortingTask
+
+RUNS = (RunSpec(1, 4e-3, 0), RunSpec(2, 1e-3, 1), RunSpec(4, 4e-3, 1), RunSpec(16, 2e-2, 2))
+
+
+@pytest.fixture(scope="module")
+def start() -> Parameters:
+    torch.set_num_threads(1)
+    return pretrain(small_experiment())
+
+
+def test_metrics_are_those_of_the_schema() -> None:
+    assert {variable.name for variable in SWEEP.variables} == set(METRICS)
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.1])
+def test_the_batched_learner_follows_the_plain_one(
+    vary: Callable[..., Experiment], start: Parameters, epsilon: float | None
+) -> None:
+    """float32 in another order of operations: 1e-4 after 10 steps, where one wrong term gives 1e-1."""
+    experiment = vary(grpo={"epsilon": epsilon}, max_steps=10)
+    traces = train(experiment, start, RUNS)
+    for index in (0, 2):
+        plain = train_alone(experiment, start, RUNS[index])
+        for name, values in plain.items():
+            np.testing.assert_allclose(traces[name][index], values, rtol=1e-4, atol=1e-5, err_msg=name)
+        assert max(plain["learner_reward"]) - min(plain["learner_reward"]) > 0.01
+
+
+@pytest.mark.parametrize("num_prompts", [16, 64])
+@pytest.mark.parametrize("num_runs", [3, 8, 16])
+def test_a_batch_of_runs_has_the_bits_of_each_run_alone(
+    vary: Callable[..., Experiment], num_runs: int, num_prompts: int
+) -> None:
+    """At the sizes of the demo. If a machine breaks it, the message says by how much."""
+    sizes = {"task": TaskConfig(), "policy": PolicyConfig()}
+    experiment = vary(grpo={"num_prompts": num_prompts, "num_generations": 8}, max_steps=6, **sizes)
+    policy = make_policy(experiment.policy, SortingTask(experiment.task.num_symbols, experiment.task.length))
+    start = initial_parameters(policy, torch.Generator().manual_seed(0))
+    runs = [RunSpec(2**index % 31, 1e-3 * (index + 1), index) for index in range(num_runs)]
+    together = train(experiment, start, runs)
+    for index in (0, num_runs // 2, num_runs - 1):
+        alone = train(experiment, start, [runs[index]])
+        for name in METRICS:
+            worst = np.nanmax(np.abs(together[name][index] - alone[name][0]), initial=0.0)
+            np.testing.assert_array_equal(together[name][index], alone[name][0], err_msg=f"{name} is off by {worst}")
+
+
+def test_the_lag_is_zero_after_a_sync_alone(vary: Callable[..., Experiment], start: Parameters) -> None:
+    traces = train(vary(max_steps=16), start, RUNS)
+    for run, drift in zip(RUNS, traces["drift"], strict=True):
+        lag = np.arange(16) % run.sync_interval
+        assert np.all(drift[lag == 0] < 1e-5), "on-policy tokens have a ratio of 1"
+        assert np.all(drift[lag > 0] > 1e-4)
+
+
+def test_evaluations_come_every_eighth_of_the_interval(vary: Callable[..., Experiment], start: Parameters) -> None:
+    runs = (RunSpec(1, 1e-3, 0), RunSpec(15, 1e-3, 0), RunSpec(16, 1e-3, 0), RunSpec(64, 1e-3, 0))
+    assert [evaluation_interval(run.sync_interval) for run in runs] == [1, 1, 2, 8]
+    evaluated = ~np.isnan(train(vary(max_steps=16), start, runs)["learner_reward"])
+    for run, flags in zip(runs, evaluated, strict=True):
+        steps = np.flatnonzero(flags) + 1
+        every = evaluation_interval(run.sync_interval)
+        assert steps.tolist() == list(range(every, 17, every))
+
+
+def test_adam_is_torch_adam_at_each_runs_own_rate() -> None:
+    rates = [1e-3, 3e-2]
+    generator = torch.Generator().manual_seed(0)
+    stacked = {"w": torch.randn((2, 3, 4), generator=generator)}
+    singles = [stacked["w"][run].clone().requires_grad_() for run in range(2)]
+    ours = BatchedAdam(stacked, rates, GrpoConfig())
+    theirs = [torch.optim.Adam([single], lr=rate) for single, rate in zip(singles, rates, strict=True)]
+    for _ in range(20):
+        gradient = torch.randn((2, 3, 4), generator=generator)
+        ours.step(stacked, {"w": gradient})
+        for run in range(2):
+            singles[run].grad = gradient[run].clone()
+            theirs[run].step()
+    for run in range(2):
+        torch.testing.assert_close(stacked["w"][run], singles[run].detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_runs_stream_depends_on_all_its_values() -> None:
+    variants = [
+        RunSpec(4, 1e-3, 0),
+        RunSpec(4, 1e-3, 1),
+        RunSpec(8, 1e-3, 0),
+        RunSpec(4, float(np.nextafter(1e-3, 1)), 0),
+    ]
+    draws = [torch.rand(4, generator=run_generator(run)) for run in variants]
+    assert torch.equal(draws[0], torch.rand(4, generator=run_generator(RunSpec(4, 1e-3, 0))))
+    assert all(not torch.equal(draws[0], other) for other in draws[1:])
+
+
+def test_clip_fraction_needs_a_clip(vary: Callable[..., Experiment], start: Parameters) -> None:
+    assert np.isnan(train(vary(), start, RUNS[:1])["clip_fraction"]).all()
+    clipped = train(vary(grpo={"epsilon": 0.05}, max_steps=16), start, RUNS[3:])["clip_fraction"][0]
+    assert clipped[0] == 0
+    assert clipped[-1] > 0.1
+
+
+def test_the_start_is_not_changed(small: Experiment, start: Parameters) -> None:
+    before = {name: value.clone() for name, value in start.items()}
+    steps = []
+    train(small, start, RUNS, on_step=lambda: steps.append(1))
+    assert len(steps) == small.max_steps
+    assert all(torch.equal(before[name], value) for name, value in start.items())

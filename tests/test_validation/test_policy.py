@@ -1,0 +1,67 @@
+from dataclasses import replace
+from itertools import product
+
+import pytest
+import torch
+
+from validation.config import Experiment
+from validation.policy import Policy, chosen, expected_reward, initial_parameters
+from validation.pretrain import evaluation_prompts, pretrain
+from validation.tasks import SortingTask
+
+POLICY = Policy(num_symbols=3, length=3, hidden_size=8)
+TASK = SortingTask(num_symbols=3, length=3)
+
+
+def test_probabilities_of_all_completions_sum_to_one() -> None:
+    parameters = initial_parameters(POLICY, torch.Generator().manual_seed(0))
+    completions = torch.tensor(list(product(range(3), repeat=3))).unsqueeze(0)
+    prompts = torch.tensor([2, 1, 2]).expand(1, 27, 3)
+    logp = chosen(POLICY.log_probabilities(parameters, prompts, completions), completions).sum(-1)
+    assert logp.exp().sum().item() == pytest.approx(1, abs=1e-6)
+
+
+def test_expected_reward_is_the_enumerated_one() -> None:
+    parameters = initial_parameters(POLICY, torch.Generator().manual_seed(1))
+    prompts = TASK.draw_prompts(5, torch.Generator().manual_seed(2))
+    completions = torch.tensor(list(product(range(3), repeat=3)))
+    total = 0.0
+    for prompt in prompts:
+        shown = prompt.expand(1, 27, 3)
+        logp = chosen(POLICY.log_probabilities(parameters, shown, completions[None]), completions[None]).sum(-1)
+        total += (logp.exp() * TASK.reward(shown, completions[None])).sum().item()
+    assert expected_reward(POLICY, TASK, parameters, prompts).item() == pytest.approx(total / 5, rel=1e-5)
+
+
+def test_a_later_token_sees_the_earlier_ones_but_never_the_other_way() -> None:
+    parameters = initial_parameters(POLICY, torch.Generator().manual_seed(0))
+    prompts = torch.tensor([[[2, 1, 0]]])
+    first, second = torch.tensor([[[0, 1, 2]]]), torch.tensor([[[0, 2, 2]]])
+    a, b = (POLICY.log_probabilities(parameters, prompts, tokens) for tokens in (first, second))
+    assert torch.equal(a[..., :2, :], b[..., :2, :])
+    assert not torch.allclose(a[..., 2, :], b[..., 2, :])
+
+
+def test_runs_of_a_batch_use_their_own_weights() -> None:
+    one, two = (initial_parameters(POLICY, torch.Generator().manual_seed(seed)) for seed in (1, 2))
+    both = {name: torch.cat((one[name], two[name])) for name in one}
+    prompts = TASK.draw_prompts(4, torch.Generator().manual_seed(0))
+    alone = [expected_reward(POLICY, TASK, parameters, prompts).item() for parameters in (one, two)]
+    assert expected_reward(POLICY, TASK, both, prompts).tolist() == alone
+    assert alone[0] != alone[1]
+
+
+def test_pretraining_reaches_the_stated_reward_with_the_same_bits(small: Experiment) -> None:
+    first, second = pretrain(small), pretrain(small)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    policy = Policy(small.task.num_symbols, small.task.length, small.policy.hidden_size)
+    task = SortingTask(small.task.num_symbols, small.task.length)
+    reward = expected_reward(policy, task, first, evaluation_prompts(small)).item()
+    assert small.policy.pretrain_reward <= reward < small.policy.pretrain_reward + 0.1
+
+
+def test_pretraining_that_cannot_reach_its_reward_says_so(small: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("validation.pretrain._MAX_STEPS", 5)
+    demanding = replace(small, policy=replace(small.policy, pretrain_reward=0.99))
+    with pytest.raises(RuntimeError, match=r"below policy\.pretrain_reward = 0\.99\. Lower it"):
+        pretrain(demanding)

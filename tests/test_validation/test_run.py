@@ -1,0 +1,118 @@
+"""The sweep command as a user runs it: in its own process, killed, resumed, with one and two workers."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from validation.store import done_flags, open_sweep
+
+EXPERIMENT = """
+name = "killed"
+sync_interval = [1, 4, 8]
+learning_rate = [1e-3, 2e-3, 4e-3, 8e-3]
+seed = [0, 1]
+max_steps = 150
+num_eval_prompts = 16
+[task]
+num_symbols = 5
+[policy]
+hidden_size = 16
+pretrain_reward = 0.3
+[grpo]
+num_prompts = 8
+num_generations = 4
+"""
+
+
+def command(experiment: Path, store: Path, workers: int = 2) -> list[str]:
+    module = [sys.executable, "-m", "validation.run"]
+    return [*module, str(experiment), "--store", str(store), "--workers", str(workers)]
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("experiment") / "killed.toml"
+    path.write_text(EXPERIMENT)
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished(experiment: Path) -> Path:
+    path = experiment.parent / "whole.zarr"
+    result = subprocess.run(command(experiment, path, workers=1), capture_output=True, text=True, check=True)
+    assert "killed: 24 runs in 3 shards, 0 done before" in result.stderr
+    assert result.stdout == ""
+    return path
+
+
+def same_bits(first: Path, second: Path) -> None:
+    one, two = open_sweep(first), open_sweep(second)
+    assert one.attrs == two.attrs
+    for name in one.data_vars:
+        np.testing.assert_array_equal(one[name].values, two[name].values, err_msg=str(name))
+    assert one["drift"].notnull().all()
+
+
+def alive(parent: int) -> Iterator[int]:
+    """Process ids of the living, not yet reaped children of a process that may be gone itself."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (entry / "environ").exists():
+            try:
+                if f"DRIFTLAW_TEST_PARENT={parent}".encode() in (entry / "environ").read_bytes():
+                    yield int(entry.name)
+            except OSError:
+                continue
+
+
+def test_a_killed_sweep_resumes_with_equal_bits(experiment: Path, finished: Path, tmp_path: Path) -> None:
+    """Killed after a random wait once the store is there; the moment is printed if it fails."""
+    store = tmp_path / "killed.zarr"
+    mark = {**os.environ, "DRIFTLAW_TEST_PARENT": str(os.getpid())}
+    process = subprocess.Popen(command(experiment, store), env=mark, stderr=subprocess.DEVNULL)
+    while not store.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    wait = random.uniform(0.0, 4.0)
+    print(f"killed {wait:.3f} s after the store was made")  # noqa: T201
+    time.sleep(wait)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    deadline = time.monotonic() + 10
+    while list(alive(os.getpid())):
+        assert time.monotonic() < deadline, "workers outlive their parent"
+        time.sleep(0.05)
+    before = int(done_flags(store).sum())
+    result = subprocess.run(command(experiment, store), capture_output=True, text=True, check=True)
+    assert f"{before} done before" in result.stderr
+    same_bits(finished, store)
+
+
+def test_a_finished_sweep_has_nothing_to_do(experiment: Path, finished: Path) -> None:
+    result = subprocess.run(command(experiment, finished), capture_output=True, text=True, check=True)
+    assert result.stderr == "killed: 24 runs in 3 shards, 3 done before\n"
+
+
+def test_bad_input_is_one_line_and_exit_code_two(experiment: Path, finished: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text(EXPERIMENT.replace("max_steps = 150", "max_steps = 151"))
+    cases = [
+        (command(other, finished), "its max_steps is 150, got 151"),
+        (command(tmp_path / "missing.toml", tmp_path / "a.zarr"), "EXPERIMENT must be a readable TOML file"),
+        (command(experiment, tmp_path / "a.zarr", workers=0), "--workers must be an integer >= 1, got 0"),
+        (command(experiment, tmp_path / "a.zarr")[:-3], "--store"),
+        ([*command(experiment, tmp_path / "a.zarr"), "--epochs", "3"], "--epochs"),
+    ]
+    for arguments, message in cases:
+        result = subprocess.run(arguments, capture_output=True, text=True, check=False)
+        assert result.returncode == 2, arguments
+        assert result.stderr.count("\n") == 1, result.stderr
+        assert message in result.stderr
+    assert not (tmp_path / "a.zarr").exists()
