@@ -1,0 +1,135 @@
+"""What the figures draw, computed: lines with their bands, and the drift at the end of each cycle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from meanfield.boundary import BoundaryPosterior, RateBracket
+from meanfield.calibrate import Calibration
+from meanfield.errors import InputError
+from meanfield.estimate import Estimate
+from meanfield.grids import Array
+from meanfield.parameters import MapParameters
+from meanfield.simulate import exit_budget
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A line, with the band of its interval where it has one.
+
+    Parameters
+    ----------
+    x, middle : array, shape (n,)
+    low, high : array, shape (n,), or None
+    """
+
+    x: Array
+    middle: Array
+    low: Array | None = None
+    high: Array | None = None
+
+
+def boundary_curve(boundary: BoundaryPosterior, *, sync_intervals: ArrayLike, confidence: float) -> Curve:
+    """Largest stable learning rate against S, with its pointwise interval.
+
+    Parameters
+    ----------
+    boundary : BoundaryPosterior
+        With a power law.
+    sync_intervals : array, shape (n,) [optimizer step]
+        At least 2: at S = 1 there is only the ceiling.
+    confidence : float [1]
+        Probability inside the band at each S.
+
+    Source: claim C1 (theory/claims.py).
+    """
+    intervals = np.asarray(sync_intervals, dtype=np.float64)
+    atoms = np.stack([boundary.log_max_rate(float(sync_interval)) for sync_interval in intervals])
+    tail = 0.5 * (1.0 - confidence)
+    low, middle, high = np.exp(np.quantile(atoms, [tail, 0.5, 1.0 - tail], axis=1))
+    return Curve(intervals, middle, low, high)
+
+
+def budget_curve(budget: Estimate, *, learning_rates: ArrayLike) -> Curve | None:
+    """Collapse step budget / learning_rate, with the budget's interval; None where the budget is not known.
+
+    Source: claim C2 (theory/claims.py).
+    """
+    if budget.estimate is None or budget.low is None or budget.high is None:
+        return None
+    rates = np.asarray(learning_rates, dtype=np.float64)
+    return Curve(rates, budget.estimate / rates, budget.low / rates, budget.high / rates)
+
+
+def exit_budget_curve(parameters: MapParameters, *, products: ArrayLike) -> Curve:
+    """Cumulative learning rate at exit of the memory map against S*eta, where it exits.
+
+    Source: claim C6 (theory/claims.py).
+    """
+    x = np.asarray(products, dtype=np.float64)
+    budgets = exit_budget(parameters, x)
+    exits = np.isfinite(budgets)
+    return Curve(x[exits], budgets[exits])
+
+
+def cycle_end_drift(dataset: xr.Dataset, *, runs: pd.DataFrame, calibration: Calibration) -> pd.DataFrame:
+    """Drift of the last batch of a cycle, for every cell of a sweep.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        As `meanfield.results.SWEEP` says; the batch at step k*S has the lag S - 1.
+    runs : DataFrame
+        What `meanfield.labels.label_sweep` made of the Dataset.
+    calibration : Calibration
+        Its brackets say which cells lie on the boundary.
+
+    Returns
+    -------
+    DataFrame
+        Columns sync_interval [optimizer step], learning_rate [1], drift [nat], and the marks largest_stable and
+        smallest_unstable of the two rates of each S between which its boundary lies. The drift is the median
+        over seeds of the median over the cycles that ended before the run declined. Cells without such a cycle
+        are left out, and so is S = 1, where it is zero by construction.
+
+    Raises
+    ------
+    InputError
+        If the runs are not those of the Dataset.
+    """
+    import pandas as pd
+
+    drift = dataset["drift"].transpose("sync_interval", "learning_rate", "seed", "step").values
+    if len(runs) != drift[..., 0].size:
+        raise InputError("runs", f"hold the {drift[..., 0].size} runs of the Dataset", len(runs), "Use label_sweep.")
+    healthy_until = runs["collapse_step_low"].fillna(np.inf).to_numpy().reshape(drift.shape[:-1])
+    brackets = {bracket.sync_interval: bracket for bracket in calibration.brackets}
+    step = dataset["step"].values
+    rows = []
+    for S, of_interval, until_interval in zip(dataset["sync_interval"].values, drift, healthy_until, strict=True):
+        if S < 2:
+            continue
+        ends = step % S == 0
+        cells = zip(dataset["learning_rate"].values, of_interval, until_interval, strict=True)
+        for eta, of_cell, until in cells:
+            medians = [_median(curve[ends & (step <= last)]) for curve, last in zip(of_cell, until, strict=True)]
+            bracket = brackets.get(float(S), RateBracket(float(S), None, None))
+            edges = (eta == bracket.largest_stable, eta == bracket.smallest_unstable)
+            rows.append((float(S), float(eta), _median(np.array(medians)), *edges))
+    columns = ["sync_interval", "learning_rate", "drift", "largest_stable", "smallest_unstable"]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.dropna(subset="drift").reset_index(drop=True)
+
+
+def _median(values: Array) -> float:
+    """Median of the finite values; NaN if there are none."""
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if finite.size else float("nan")
