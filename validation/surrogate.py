@@ -13,7 +13,7 @@ def surrogate(logp_RNL: Tensor, behavior_logp_RNL: Tensor, advantages_RN: Tensor
     sampled. With `epsilon` None there is no clip and the token's term is r A. All completions have the same length, so
     the mean over tokens is the mean over completions of GRPO.
 
-    Source: claim C3 (theory/claims.py).
+    Source: GRPO, arXiv:2402.03300, section 4.1, without its KL term; the clip is PPO's, arXiv:1707.06347, equation 7.
     """
     ratio_RNL = (logp_RNL - behavior_logp_RNL).exp()
     advantages_RN1 = advantages_RN.unsqueeze(-1)
