@@ -1,0 +1,79 @@
+"""Compare a sweep with the theory: `python -m validation.compare SWEEP.zarr --out DIR`. Needs no torch."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from meanfield.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from validation.comparison import Comparison
+
+RUNS_FILE, SUMMARY_FILE, REPORT_FILE = "runs.csv", "summary.json", "report.html"
+_PIPE_WIDTH = 110
+
+
+def main(
+    store: Annotated[Path, typer.Argument(metavar="SWEEP.zarr", help="Store made by validation.run.")],
+    out: Annotated[Path, typer.Option(help="Folder for runs.csv, summary.json and report.html.")],
+) -> None:
+    """Label the runs of a sweep, hold the two laws against them, and write a report."""
+    import json
+
+    from meanfield.runs import write_runs
+    from validation.comparison import compare
+    from validation.report import render
+
+    if out.exists() and not out.is_dir():
+        raise InputError("--out", "be a folder", str(out), "Give another name; the folder is made if needed.")
+    comparison = compare(store)
+    out.mkdir(parents=True, exist_ok=True)
+    write_runs(comparison.runs, out / RUNS_FILE)
+    _write(out / SUMMARY_FILE, json.dumps(comparison.to_json(), indent=2, allow_nan=False) + "\n")
+    _write(out / REPORT_FILE, render(comparison))
+    _print(comparison, out / REPORT_FILE)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write beside the file, then rename: it is there whole or not at all."""
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+
+
+def _print(comparison: "Comparison", report: Path) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, no_color=True, width=_PIPE_WIDTH)
+    counts = ", ".join(f"{count} {word}" for word, count in comparison.counts.items())
+    console.print(f"{comparison.experiment.name}: {len(comparison.runs)} runs, {counts}", markup=False)
+    if comparison.num_done < comparison.num_shards:
+        console.print(f"unfinished: {comparison.num_done} of {comparison.num_shards} shards done", markup=False)
+    console.print(_verdicts(comparison))
+    console.print(f"report: {report}", markup=False, soft_wrap=True)
+
+
+def _verdicts(comparison: "Comparison") -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    from theory.claims import claim
+
+    table = Table("claim", "reading", "verdict", "because", box=box.SIMPLE_HEAD)
+    for index in range(2):
+        for reading in (*comparison.readings, *comparison.checks):
+            verdict = reading.verdicts[index]
+            table.add_row(claim(verdict.claim_id).title, reading.name, verdict.word, verdict.sentence)
+    return table
+
+
+if __name__ == "__main__":
+    from meanfield.command import run_command
+
+    sys.exit(run_command(main))

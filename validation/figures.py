@@ -1,0 +1,224 @@
+"""The five figures of a report as inline SVG, each with one sentence that says what to look at."""
+
+import io
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meanfield import plot_style, plotting
+from meanfield.curves import boundary_curve, budget_curve, cycle_end_drift, exit_budget_curve
+from meanfield.estimate import Estimate
+from meanfield.outcomes import Outcome
+from meanfield.simulate import phase_diagram
+from validation.comparison import Comparison
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+NUM_LINES = 5
+"""Learning rates in the figure of the rewards."""
+_SIZE = (8.0, 4.8)
+_LOOK: dict[str, Any] = {
+    "svg.fonttype": "path",
+    "svg.hashsalt": "driftlaw",
+    "font.size": 10.5,
+    "text.color": plot_style.INK,
+    "axes.edgecolor": plot_style.INK,
+    "axes.labelcolor": plot_style.INK,
+    "xtick.color": plot_style.INK,
+    "ytick.color": plot_style.INK,
+}
+
+
+@dataclass(frozen=True)
+class ReportFigure:
+    """One figure of the report.
+
+    Parameters
+    ----------
+    name : str
+        Used in ids: letters only.
+    caption : str
+        What to look at, and what this sweep shows. Plain text.
+    svg : str
+        An <svg> element that takes its text colour from the page.
+    """
+
+    name: str
+    caption: str
+    svg: str
+
+
+def report_figures(comparison: Comparison) -> tuple[ReportFigure, ...]:
+    """Draw the five figures of a comparison."""
+    return (_phase(comparison), _rewards(comparison), _steps(comparison), _budgets(comparison), _drift(comparison))
+
+
+def _figure(name: str, caption: str, draw: Callable[["Axes"], object]) -> ReportFigure:
+    return ReportFigure(name, caption, draw_svg(draw, name=name))
+
+
+def draw_svg(draw: Callable[["Axes"], object], *, name: str) -> str:
+    """Draw on new axes and return the figure as an <svg> element with ids of its own, equal bits for equal input.
+
+    Parameters
+    ----------
+    draw : callable
+        Draws on the axes it is given.
+    name : str
+        Prefix of every id, so that several figures share a page.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_LOOK)
+        figure = Figure(figsize=_SIZE, layout="constrained")
+        draw(figure.add_subplot())
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    element = text[text.index("<svg") :].replace(plot_style.INK, "currentColor")
+    element = re.sub(r"<(metadata|style)\b.*?</\1>", "", element, flags=re.DOTALL)
+    element = re.sub(r'\bid="', f'id="{name}-', element)
+    element = element.replace('href="#', f'href="#{name}-').replace("url(#", f"url(#{name}-")
+    return re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" aria-hidden="true">', element, count=1)
+
+
+def said_exponent(estimate: Estimate) -> str:
+    """Return an exponent with its interval, with true minus signs."""
+    if estimate.estimate is None or estimate.low is None or estimate.high is None:
+        return "not known"
+    return f"{estimate.estimate:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]".replace("-", "−")
+
+
+def _rates(comparison: Comparison, count: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    tested = comparison.experiment.learning_rate
+    return np.geomspace(tested[0] / 1.5, tested[-1] * 1.5, count)
+
+
+def _phase(comparison: Comparison) -> ReportFigure:
+    calibration, intervals = comparison.calibration, comparison.experiment.sync_interval
+    stale = [S for S in intervals if S >= 2]
+    has_law = calibration.boundary is not None and calibration.boundary.log_rate is not None
+    curve = None
+    if calibration.boundary is not None and has_law:
+        axis = np.geomspace(stale[0], stale[-1], 60)
+        curve = boundary_curve(calibration.boundary, sync_intervals=axis, confidence=calibration.confidence)
+    model, parameters = None, comparison.map_fit.parameters
+    if parameters is not None:
+        model = phase_diagram(
+            parameters,
+            sync_intervals=np.arange(stale[0], stale[-1] + 1),
+            learning_rates=_rates(comparison, 300),
+            horizon=comparison.experiment.max_steps,
+        )
+    if curve is None:
+        caption = "Look at where the marks change. These runs do not give a boundary, so none is drawn."
+    else:
+        caption = (
+            "Look at how steeply the fitted boundary falls. Law one says exponent −1, like the model; here the "
+            f"exponent is {said_exponent(calibration.boundary_exponent)}."
+        )
+    return _figure(
+        "phase",
+        caption,
+        lambda axes: plotting.plot_phase_diagram(
+            comparison.runs, axes, calibration=calibration, boundary=curve, model=model
+        ),
+    )
+
+
+def _words(comparison: Comparison) -> "np.ndarray[tuple[int, int, int], np.dtype[np.str_]]":
+    """Outcome words on the grid (S, eta, seed)."""
+    shape = tuple(comparison.dataset.sizes[name] for name in ("sync_interval", "learning_rate", "seed"))
+    return comparison.runs["outcome"].to_numpy(dtype=str).reshape(shape)
+
+
+def _rewards(comparison: Comparison) -> ReportFigure:
+    """At the S that shows most outcomes, nearest to the middle of the tested ones; the rates around the change."""
+    words, intervals = _words(comparison)[:, :, 0], comparison.experiment.sync_interval
+    middle = np.sqrt(intervals[0] * intervals[-1])
+    variety = [(len(set(words[i])), -abs(np.log(S / middle))) for i, S in enumerate(intervals)]
+    chosen = max(range(len(intervals)), key=variety.__getitem__)
+    changed = np.flatnonzero(words[chosen] != Outcome.STABLE.word)
+    start = int(changed[0]) - 2 if changed.size else len(words[chosen])
+    start = max(0, min(start, len(words[chosen]) - NUM_LINES))
+    shown = slice(start, start + NUM_LINES)
+    dataset = comparison.dataset.isel(sync_interval=chosen, seed=0, learning_rate=shown)
+    outcomes = words[chosen, shown].tolist()
+    told = ", ".join(f"{outcomes.count(word)} {word}" for word in dict.fromkeys(outcomes))
+    caption = (
+        f"Look at where a line drops and whether it comes back: of these {len(outcomes)} runs at "
+        f"S = {intervals[chosen]}, in which only the learning rate differs, {told}."
+    )
+    return _figure("rewards", caption, lambda axes: plotting.plot_rewards(dataset, axes, outcomes=outcomes))
+
+
+def _collapsed(comparison: Comparison) -> "pd.DataFrame":
+    runs = comparison.runs
+    return runs[(runs["outcome"] == Outcome.COLLAPSED.word) & (runs["sync_interval"] >= 2)]
+
+
+def _steps(comparison: Comparison) -> ReportFigure:
+    calibration, collapsed = comparison.calibration, _collapsed(comparison)
+    ceiling, slope = calibration.learning_rate_ceiling.estimate, calibration.budget_exponent
+    caption = "Look at whether the marks follow a line of slope −1, as law two says. "
+    if slope.estimate is None:
+        caption += f"These runs do not give a slope: {len(collapsed)} collapsed at S ≥ 2."
+    else:
+        caption += f"Here the slope is {said_exponent(slope)}."
+        above = 0 if ceiling is None else int((collapsed["learning_rate"] > ceiling).sum())
+        if above:
+            caption = caption.removesuffix(".") + (
+                f", but {above} of the {len(collapsed)} collapses at S ≥ 2 lie right of the ceiling, where runs "
+                "collapse without staleness."
+            )
+    curve = budget_curve(calibration.budget, learning_rates=_rates(comparison, 60))
+    return _figure(
+        "steps",
+        caption,
+        lambda axes: plotting.plot_collapse_steps(comparison.runs, axes, calibration=calibration, budget=curve),
+    )
+
+
+def _budgets(comparison: Comparison) -> ReportFigure:
+    calibration, parameters = comparison.calibration, comparison.map_fit.parameters
+    curve = None
+    if parameters is not None:
+        products = np.asarray(comparison.experiment.sync_interval)[:, None] * _rates(comparison, 2)
+        axis = np.geomspace(products.min(), products.max(), 400)
+        curve = exit_budget_curve(parameters, products=axis)
+    known = [(S, one.estimate) for S, one in calibration.interval_budgets if one.estimate is not None]
+    caption = "Look at whether the marks of all S lie on one curve. "
+    if known:
+        least, most = min(known, key=lambda pair: pair[1]), max(known, key=lambda pair: pair[1])
+        caption += (
+            f"Fitted at each S alone, η·T goes from {least[1]:.2g} (S = {least[0]:g}) to {most[1]:.2g} "
+            f"(S = {most[0]:g}). "
+        )
+    caption += comparison.map_fit.sentence
+    return _figure(
+        "budgets",
+        caption,
+        lambda axes: plotting.plot_collapse_budgets(comparison.runs, axes, calibration=calibration, model=curve),
+    )
+
+
+def _drift(comparison: Comparison) -> ReportFigure:
+    calibration = comparison.calibration
+    table = cycle_end_drift(comparison.dataset, runs=comparison.runs, calibration=calibration)
+    caption = "Look at whether the rings lie at one height: then drift alone would tell where the boundary is. "
+    parts = []
+    for mark, name in (("largest_stable", "largest stable η"), ("smallest_unstable", "smallest unstable η")):
+        drift = table.loc[table[mark], "drift"]
+        if len(drift):
+            parts.append(f"at the {name} the drift is {drift.min():.2g} to {drift.max():.2g} nat")
+    caption += (" and ".join(parts) if parts else "no cell of this sweep lies at a boundary") + "."
+    caption = re.sub(r"\. ([a-z])", lambda match: f". {match.group(1).upper()}", caption)
+    return _figure("drift", caption, lambda axes: plotting.plot_drift(table, axes, calibration=calibration))

@@ -1,0 +1,292 @@
+"""The report of a comparison: one self-contained HTML page, without scripts and without network."""
+
+import html
+import json
+from collections.abc import Iterable
+
+from meanfield.answer import RISK
+from meanfield.combination import Combination
+from meanfield.estimate import Estimate
+from theory.claims import CLAIMS, Claim
+from validation.comparison import Comparison
+from validation.config import Experiment
+from validation.figures import ReportFigure, report_figures
+from validation.report_style import STYLE
+
+_WOULD_TEST = {
+    "C3": "Would need: the gradient on a fresh batch beside the stale one, so that the bias itself is measured.",
+    "C4": "Would need: R_batch, R_crit and G_upd measured apart from the outcomes they are to predict.",
+    "C5": "Would need: the alignment of the mean updates of successive cycles, which should rise across the boundary.",
+    "C6": "Would need: a rule fixed beforehand for the curve in figure 4, and more collapses near the boundary.",
+    "C7": "Would need: the same cells at two run lengths that differ by a factor of two or more.",
+    "C8": "Would need: the same cells at two run lengths that differ by a factor of two or more.",
+}
+"""What would test a claim that a sweep of outcomes and collapse times does not test."""
+_FORMS = {"C7": Combination.MIN, "C8": Combination.MAX}
+_WHY_CHECK = (
+    "The check is no verdict: above the ceiling runs collapse at S = 1 too, so what happens there at S ≥ 2 says "
+    "little about staleness. It shows what the same rule says without those runs."
+)
+_MAX_LISTED = 12
+
+
+def render(comparison: Comparison) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Returns
+    -------
+    str
+        An HTML document; equal bits for equal input and versions.
+    """
+    title = f"driftlaw: {comparison.experiment.name}"
+    sections = (
+        _head(comparison),
+        _section("Answer", _answer(comparison)),
+        _section("Verdicts", _verdicts(comparison)),
+        _section("Figures", "".join(_figure(i, one) for i, one in enumerate(report_figures(comparison), 1))),
+        _section("Read with care", _care(comparison)),
+        _section("How it was done", _method(comparison)),
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{_text(title)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        + "\n".join(sections)
+        + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value), quote=True)
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section>\n<h2>{_text(title)}</h2>\n{body}\n</section>"
+
+
+def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table from header text and cells that are HTML already."""
+    head = "".join(f"<th>{_text(name)}</th>" for name in header)
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows)
+    return f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>'
+
+
+def _list(sentences: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li>{_text(sentence)}</li>" for sentence in sentences) + "</ul>"
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+def _head(comparison: Comparison) -> str:
+    run = comparison.experiment
+    clip = "without clipping" if run.grpo.epsilon is None else f"clipped at ±{run.grpo.epsilon:g}"
+    scale = "scaled by the group's deviation" if run.grpo.scale_rewards else "not scaled"
+    start = float(comparison.dataset.attrs["initial_reward"])
+    counts = ", ".join(f"{count} {word}" for word, count in comparison.counts.items())
+    unfinished = ""
+    if comparison.num_done < comparison.num_shards:
+        said = f"Unfinished sweep: {comparison.num_done} of {comparison.num_shards} shards done."
+        unfinished = f'<p class="alert">{_text(said)} The runs that are not there yet are unknown and left out.</p>'
+    facts = (
+        ("Task", f"sort {run.task.length} of {run.task.num_symbols} symbols, exact-match reward"),
+        ("Policy", f"two-layer network of width {run.policy.hidden_size}, pretrained to reward {start:.2f}"),
+        ("Algorithm", f"GRPO {clip}, no KL term, advantages {scale}, Adam, constant learning rate"),
+        ("Batch", f"{run.grpo.num_prompts} prompts × {run.grpo.num_generations} generations per optimizer step"),
+        ("Sync interval S", f"{_numbers(run.sync_interval)} optimizer steps"),
+        ("Learning rate η", _numbers(run.learning_rate)),
+        ("Seeds, length", f"{len(run.seed)} per cell, {run.max_steps} optimizer steps each"),
+        ("Outcomes", f"{len(comparison.runs)} runs: {counts}"),
+    )
+    listed = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts)
+    return (
+        f"<header><h1>Sweep “{_text(run.name)}”: how much staleness does it survive?</h1>"
+        f"{unfinished}<dl>{listed}</dl></header>"
+    )
+
+
+def _answer(comparison: Comparison) -> str:
+    answer = comparison.answer
+    tiles = (
+        _tile("Threshold C", "S·η on the stability boundary", answer.critical_product),
+        _tile("Budget B", "η·T at collapse", answer.budget),
+        _tile("Ceiling η₀", "largest stable η at S = 1", answer.learning_rate_ceiling),
+    )
+    advice, horizon = answer.recommendation, comparison.experiment.max_steps
+    if advice is None:
+        use = "No recommendation: the boundary is not known from these runs."
+    else:
+        use = (
+            f"For {horizon} steps use S = {advice.sync_interval:g} and η = {advice.learning_rate:.2g}: "
+            f"risk of a collapse {advice.risk:.0%}; {advice.why}."
+        )
+    safe = dict(comparison.safe_rates)
+    rows = [
+        (
+            f"{row.sync_interval:g}",
+            _text(_said(row.max_learning_rate)),
+            _text("–" if safe[row.sync_interval] is None else f"{safe[row.sync_interval]:.2g}"),
+            _text(row.binding or "not known"),
+        )
+        for row in answer.table
+    ]
+    header = ("S", "half of the seeds survive: η", f"risk at most {RISK:.0%}: η", "set by")
+    return (
+        f'<p class="use">{_text(_plainly(comparison))}</p>\n<div class="tiles">{"".join(tiles)}</div>\n'
+        f'<p class="use">{_text(use)}</p>\n'
+        f"{_table(header, rows)}\n{_note(comparison)}"
+    )
+
+
+def _plainly(comparison: Comparison) -> str:
+    """The two verdicts, and what they mean for the reader, in one or two sentences."""
+    one, two = (verdict.word for verdict in comparison.readings[0].verdicts)
+    said = f"Law one (largest stable η ∝ 1/S) is {one}; law two (collapse after a fixed η·T) is {two}."
+    if comparison.answer.critical_product.estimate is None:
+        return f"{said} The boundary is not known from these runs."
+    if comparison.answer.critical_product.identified:
+        return f"{said} Keep S·η below the threshold."
+    return f"{said} S·η is no constant here: use the table, which follows the measured exponent."
+
+
+def _note(comparison: Comparison) -> str:
+    share = f"{comparison.calibration.confidence:.0%}"
+    return (
+        f'<p class="note">Square brackets hold {share} intervals. Every run that is not stable counts as unstable.</p>'
+    )
+
+
+def _tile(name: str, meaning: str, estimate: Estimate) -> str:
+    value = "not known" if estimate.estimate is None else f"{estimate.estimate:.2g}"
+    interval = "" if estimate.low is None else f"[{estimate.low:.2g}, {estimate.high:.2g}]"
+    doubt = "" if estimate.identified or estimate.estimate is None else "not a constant of these runs"
+    return (
+        f'<div class="tile"><b>{_text(name)}</b><span>{_text(meaning)}</span><strong>{_text(value)}</strong>'
+        f"<span>{_text(interval)}</span><em>{_text(doubt)}</em></div>"
+    )
+
+
+def _said(estimate: Estimate) -> str:
+    if estimate.estimate is None:
+        return "not known"
+    return f"{estimate.estimate:.2g} [{estimate.low:.2g}, {estimate.high:.2g}]"
+
+
+def _verdicts(comparison: Comparison) -> str:
+    """The judged claims as rows, the others in a list with what would test them."""
+    rows, untested = [], []
+    for record in CLAIMS:
+        cell = _verdict_cell(comparison, record)
+        if cell is None:
+            untested.append(f"<li><b>{record.id}</b> {_text(record.title)}. {_text(_WOULD_TEST[record.id])}</li>")
+            continue
+        name = f"<b>{_text(record.id)}</b> {_text(record.title)}"
+        rule = "" if record.verdict_rule is None else f"<small>Rule: {_text(record.verdict_rule)}</small>"
+        rows.append((name, f"{_text(record.statement)}<small>{_text(record.source)}</small>{rule}", cell))
+    checks = "" if comparison.below_ceiling is None else f'<p class="note">{_text(_WHY_CHECK)}</p>'
+    others = f'<p>{_chip("not tested")} by this sweep:</p>\n<ul class="untested">{"".join(untested)}</ul>'
+    return "\n".join((_table(("claim", "what it says", "this sweep"), rows), checks, others))
+
+
+def _chip(word: str) -> str:
+    return f'<span class="chip {word.replace(" ", "-")}">{_text(word)}</span>'
+
+
+def _verdict_cell(comparison: Comparison, record: Claim) -> str | None:
+    """What the sweep says about a claim, as HTML; None if it does not test it."""
+    judged = [(reading.name, one) for reading in comparison.readings for one in reading.verdicts]
+    of_claim = [(name, one) for name, one in judged if one.claim_id == record.id]
+    if of_claim:
+        said = [f"<p>{_chip(one.word)} {_text(one.sentence)}<small>{_text(name)}</small></p>" for name, one in of_claim]
+        return "".join(said) + _check(comparison, record)
+    combination = comparison.answer.combination
+    if record.id not in _FORMS or combination is Combination.UNDECIDED:
+        return None
+    word = "favoured" if combination is _FORMS[record.id] else "disfavoured"
+    return f"<p>{_chip(word)} The outcomes at several run lengths favour the {combination.value}-form.</p>"
+
+
+def _check(comparison: Comparison, record: Claim) -> str:
+    """The same rule without the runs above the ceiling, said to be no verdict."""
+    said = [
+        f"<p><small>{_text(check.name)}: {_text(one.sentence)}</small></p>"
+        for check in comparison.checks
+        for one in check.verdicts
+        if one.claim_id == record.id
+    ]
+    return "".join(said)
+
+
+def _figure(number: int, figure: ReportFigure) -> str:
+    return (
+        f'<figure role="img" aria-label="{_text(figure.caption)}">\n{figure.svg}\n'
+        f"<figcaption><b>Figure {number}.</b> {_text(figure.caption)}</figcaption>\n</figure>"
+    )
+
+
+def _care(comparison: Comparison) -> str:
+    left_out = comparison.left_out
+    if left_out.empty:
+        kept = "No run was left out."
+    else:
+        rows = list(zip(left_out["run"], left_out["outcome"], strict=True))
+        named = ", ".join(f"{run} ({word})" for run, word in rows[:_MAX_LISTED])
+        more = f" and {len(rows) - _MAX_LISTED} more" if len(rows) > _MAX_LISTED else ""
+        kept = (
+            f"{len(rows)} run(s) left out of every fit, because they failed (a reward that is not finite) or their "
+            f"outcome is unknown (not run yet, or never above the floor): {named}{more}."
+        )
+    answer = comparison.answer
+    next_runs = [
+        f"Run next: S = {run.sync_interval:g}, η = {run.learning_rate:.2g}, {run.steps} steps, {run.seeds} seeds, to "
+        f"learn {run.why}."
+        for run in answer.next_runs
+    ]
+    missing = [f"Not known: {sentence}." for sentence in answer.missing]
+    return _list([kept, *(f"{_capital(sentence)}." for sentence in answer.warnings), *missing, *next_runs])
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _method(comparison: Comparison) -> str:
+    rule = comparison.rule
+    floor = float(comparison.dataset.attrs["reward_floor"])
+    labels = (
+        "Labels are set on the learner's exact expected reward; gain = best smoothed reward so far (trailing mean of "
+        f"{rule.smoothing_window} evaluations) − floor, floor = {floor:.3g}, the reward of a random policy. "
+        f"Collapsed: below floor + {rule.collapse_fraction:g}·gain from some evaluation to the end, for at least "
+        f"{rule.min_evaluations} evaluations. Degraded: ends below floor + {rule.degraded_fraction:g}·gain, or fell "
+        f"below floor + {rule.fall_fraction:g}·gain for {rule.min_evaluations} evaluations and came back. Stable: "
+        "neither. The rule was fixed before any run."
+    )
+    made, read = (", ".join(f"{k} {v}" for k, v in part.items()) for part in comparison.versions.values())
+    commands = (
+        f"python -m validation.run experiment.toml --store {comparison.store}\n"
+        f"python -m validation.compare {comparison.store} --out report\n"
+        f"python -m meanfield.predict --runs report/runs.csv --horizon {comparison.experiment.max_steps}"
+    )
+    return (
+        f"<p>{_text(labels)}</p>\n<p>Runs made with {_text(made)}. Read with {_text(read)}.</p>\n"
+        f"<p>To reproduce:</p>\n<pre>{_text(commands)}</pre>\n<details><summary>experiment.toml</summary>\n"
+        f"<pre>{_text(experiment_toml(comparison.experiment))}</pre>\n</details>"
+    )
+
+
+def experiment_toml(experiment: Experiment) -> str:
+    """Return the TOML text of an experiment, from which `validation.config` reads back an equal one."""
+    lines, sections = [], []
+    for key, value in json.loads(experiment.to_json()).items():
+        if isinstance(value, dict):
+            body = [f"{name} = {json.dumps(one)}" for name, one in value.items() if one is not None]
+            sections.append("\n".join(["", f"[{key}]", *body]))
+        else:
+            lines.append(f"{key} = {json.dumps(value)}")
+    return "\n".join([*lines, *sections]) + "\n"
