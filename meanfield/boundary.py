@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from meanfield.grids import Array, log_axis, posterior_atoms
 from meanfield.observations import Mask, Observations
@@ -73,7 +74,7 @@ class BoundaryPosterior:
     def unstable_probability(self, sync_interval: float, learning_rate: Array) -> Array:
         """Posterior mean of P(unstable) at each rate, shape (m,); NaN at S < 2 without a ceiling."""
         margin = np.log(np.atleast_1d(learning_rate))[:, None] - self.log_max_rate(sync_interval)
-        probability: Array = np.exp(-np.logaddexp(0.0, -margin / self.scale)).mean(axis=1)
+        probability: Array = expit(margin / self.scale).mean(axis=1)
         return probability
 
 

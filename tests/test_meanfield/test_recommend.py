@@ -1,0 +1,248 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from meanfield.answer import Question, answer
+from meanfield.calibrate import calibrate
+from meanfield.combination import Combination
+from meanfield.errors import InputError
+from meanfield.recommend import choose_interval, collapse_risk, max_rate, query, recommend_rate
+from tests.support.sweeps import INTERVALS, draw_sweep
+
+LONG = 20_000.0
+MONTE_CARLO = 0.1
+"""Risk against the share of 400 new seeds that collapse: three standard errors at 1/2, and the fit's own error."""
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return calibrate(draw_sweep(41, num_seeds=4))
+
+
+@pytest.fixture(scope="module")
+def with_ceiling():
+    return calibrate(draw_sweep(41, ceiling=0.012, intervals=(1.0, *INTERVALS), num_seeds=4))
+
+
+def test_the_risk_is_the_share_of_new_seeds_that_collapse():
+    well_known = calibrate(draw_sweep(41, num_seeds=30, intervals=(4.0, 32.0)))
+    for horizon, rate in ((LONG, 4e-3), (150.0, 6e-3), (60.0, 1e-2)):
+        new = draw_sweep(99, intervals=(11.3137085,), rates=(rate,), steps=(int(horizon),), num_seeds=400)
+        share = float((new["outcome"] == "collapsed").mean())
+        risk = collapse_risk(well_known, 11.3137085, learning_rate=np.array([rate]), horizon=horizon)
+        assert risk[0] == pytest.approx(share, abs=MONTE_CARLO)
+
+
+def test_the_risk_grows_with_rate_interval_and_horizon(plain):
+    rates = np.geomspace(1e-4, 3e-2, 30)
+    for interval in (2.0, 16.0, 64.0):
+        risk = collapse_risk(plain, interval, learning_rate=rates, horizon=500.0)
+        assert np.all(np.diff(risk) >= -1e-12)
+        assert np.all(risk <= collapse_risk(plain, 2 * interval, learning_rate=rates, horizon=500.0) + 1e-12)
+        assert np.all(risk <= collapse_risk(plain, interval, learning_rate=rates, horizon=5000.0) + 1e-12)
+
+
+def test_the_recommended_rate_is_the_largest_that_keeps_the_risk(plain):
+    rate, risk = recommend_rate(plain, 16.0, horizon=LONG, risk=0.05)
+    assert 0.03 < risk <= 0.05
+    assert collapse_risk(plain, 16.0, learning_rate=np.array([1.05 * rate]), horizon=LONG)[0] > 0.05
+    bolder, _ = recommend_rate(plain, 16.0, horizon=LONG, risk=0.2)
+    assert bolder > rate
+    shorter, _ = recommend_rate(plain, 16.0, horizon=50.0, risk=0.05)
+    assert shorter > rate
+
+
+def test_the_rate_at_even_risk_is_the_boundary(plain):
+    rate, _ = recommend_rate(plain, 16.0, horizon=LONG, risk=0.5)
+    assert rate == pytest.approx(max_rate(plain, 16.0, horizon=LONG).max_learning_rate.estimate, rel=0.1)
+
+
+def test_the_table_follows_the_boundary_then_the_horizon_then_the_ceiling(with_ceiling):
+    long = {S: max_rate(with_ceiling, S, horizon=LONG) for S in (1.0, 2.0, 16.0, 64.0)}
+    assert [row.binding for row in long.values()] == ["ceiling", "ceiling", "staleness", "staleness"]
+    assert long[16.0].max_learning_rate.contains(0.05 / 16)
+    assert long[1.0].max_learning_rate.contains(0.012)
+    short = max_rate(with_ceiling, 64.0, horizon=100.0)
+    assert short.binding == "horizon"
+    assert short.max_learning_rate.estimate == pytest.approx(0.7 / 100, rel=0.1)
+
+
+def test_the_min_form_binds_from_above():
+    runs = draw_sweep(32, spends_everywhere=True, steps=(100, 1600), rates=np.geomspace(3e-5, 3e-2, 9), num_seeds=2)
+    found = calibrate(runs)
+    assert found.combination is Combination.MIN
+    row = max_rate(found, 8.0, horizon=LONG)
+    assert row.binding == "horizon"
+    assert row.max_learning_rate.estimate < 0.05 / 8 / 10
+    risk = collapse_risk(found, 8.0, learning_rate=np.array([1e-3]), horizon=LONG)
+    assert risk[0] > 0.95
+
+
+def test_a_query_is_answered_with_a_predictive_interval(plain):
+    asked = query(plain, 8.0, learning_rate=0.02, horizon=2000.0)
+    assert asked.risk > 0.95
+    assert asked.binding == "staleness"
+    assert asked.collapse_step.estimate == pytest.approx(0.7 / 0.02, rel=0.1)
+    drawn = 0.7 / 0.02 * np.exp(0.2 * np.array([-1.645, 1.645]))
+    assert asked.collapse_step.low == pytest.approx(drawn[0], rel=0.15)
+    assert asked.collapse_step.high == pytest.approx(drawn[1], rel=0.15)
+
+
+def test_without_collapse_times_every_unstable_run_counts():
+    runs = draw_sweep(42, num_seeds=2)
+    runs["collapse_step"] = np.nan
+    found = calibrate(runs)
+    assert found.time_law is None
+    soon = collapse_risk(found, 16.0, learning_rate=np.array([1e-2]), horizon=2.0)
+    assert soon[0] > 0.9
+    assert query(found, 16.0, learning_rate=1e-2, horizon=2.0).collapse_step.estimate is None
+
+
+def test_the_choice_of_an_interval():
+    assert choose_interval({4.0: 1.0}, {4.0: "staleness"})[0] == 4.0
+    rates = {2.0: 1.0, 4.0: 1.0, 8.0: 0.5}
+    assert choose_interval(rates, {2.0: "ceiling", 4.0: "ceiling", 8.0: "staleness"})[0] == 4.0
+    assert choose_interval(rates, {2.0: "staleness", 4.0: "staleness", 8.0: "staleness"})[0] == 2.0
+    assert choose_interval(rates, dict.fromkeys(rates, "horizon"))[0] == 8.0
+
+
+def test_what_is_recommended_depends_on_what_is_fixed(with_ceiling):
+    free = answer(with_ceiling, Question(horizon=LONG)).recommendation
+    assert free.sync_interval in (2.0, 4.0)
+    assert "the ceiling binds" in free.why
+    at_eight = answer(with_ceiling, Question(horizon=LONG, sync_interval=8)).recommendation
+    assert at_eight.sync_interval == 8
+    assert at_eight.learning_rate < free.learning_rate
+    at_rate = answer(with_ceiling, Question(horizon=LONG, learning_rate=8e-4)).recommendation
+    assert (at_rate.sync_interval, at_rate.learning_rate) == (32.0, 8e-4)
+    assert answer(with_ceiling, Question(horizon=LONG, learning_rate=0.5)).recommendation is None
+
+
+def test_reaching_beyond_the_data_is_said(plain):
+    def warned(**question):
+        return " ".join(answer(plain, Question(**question)).warnings)
+
+    assert "extrapolated" not in warned(horizon=LONG, sync_interval=8, learning_rate=1e-3)
+    assert "S = 256 lies outside the measured range 2 to 64" in warned(horizon=LONG, sync_interval=256)
+    assert "eta = 1e-05 lies outside the tested range" in warned(horizon=LONG, learning_rate=1e-5)
+    assert "the horizon is longer than any run (20000 steps)" in warned(horizon=1e6)
+    assert "is the largest tested one" in warned(horizon=2.0)
+
+
+def test_a_risk_nobody_can_keep_is_said(plain):
+    found = answer(plain, Question(horizon=LONG, risk=1e-15))
+    assert found.recommendation is None
+    assert any("no measured S keeps a risk of 1e-15" in sentence for sentence in found.missing)
+    at_eight = answer(plain, Question(horizon=LONG, risk=1e-15, sync_interval=8))
+    assert any("no rate near the tested ones keeps a risk" in sentence for sentence in at_eight.missing)
+
+
+def test_questions_are_checked():
+    for field, value, text in (
+        ("horizon", 0, "horizon must be finite and >= 1, got 0"),
+        ("horizon", np.nan, "horizon must be finite and >= 1, got nan"),
+        ("sync_interval", 0.5, "sync_interval must be finite and >= 1, got 0.5"),
+        ("sync_interval", np.inf, "sync_interval must be finite and >= 1, got inf"),
+        ("learning_rate", -1.0, "learning_rate must be positive and finite, got -1"),
+        ("risk", 1.0, r"risk must lie in \(0, 1\), got 1"),
+    ):
+        with pytest.raises(InputError, match=text):
+            Question(**{"horizon": 100, field: value})
+
+
+def degenerate(**changes):
+    return calibrate(draw_sweep(43, **changes))
+
+
+DEGENERATE = {
+    "nothing unstable": ({"rates": (1e-6, 2e-6)}, "no run at S >= 2 became unstable", (64.0, 4e-6)),
+    "nothing stable": ({"rates": (0.1, 0.2)}, "no run at S >= 2 stayed stable", (2.0, 0.05)),
+    "one S": ({"intervals": (8.0,)}, "S = 8 is the only one; add a second S", (32.0, None)),
+    "one rate": ({"rates": (4e-3,)}, "eta = 0.004 is the only one; add a second rate", (3.0, None)),
+    "no stale arm": ({"intervals": (1.0,), "ceiling": 0.01}, "no run has a finite S >= 2", (16.0, None)),
+    "no S = 1": ({}, "no run has S = 1; an on-policy arm would give it", (1.0, 0.03)),
+    "one horizon": ({}, "two that differ by a factor 2 are needed", (11.0, None)),
+    "wide": ({"intervals": (8.0, 11.0), "scale": 1.0, "num_seeds": 1}, "as wide as the prior", (8.0, None)),
+}
+
+
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_what_a_poor_table_lacks_and_the_run_that_helps(case):
+    changes, sentence, (interval, rate) = DEGENERATE[case]
+    found = degenerate(**changes)
+    assert any(sentence in missing for missing in found.missing), found.missing
+    proposed = [run for run in found.next_runs if run.sync_interval == interval]
+    assert proposed, found.next_runs
+    if rate is not None:
+        assert rate in [run.learning_rate for run in proposed]
+    for run in found.next_runs:
+        assert run.steps >= 20_000
+        assert run.seeds == 3
+        assert run.learning_rate > 0
+
+
+@pytest.mark.parametrize("case", ["nothing unstable", "nothing stable", "no stale arm"])
+def test_a_table_without_a_boundary_has_no_number(case):
+    found = answer(degenerate(**DEGENERATE[case][0]), Question(horizon=LONG, sync_interval=8, learning_rate=1e-3))
+    assert found.critical_product.estimate is None
+    assert found.boundary_exponent.estimate is None
+    assert found.query.risk is None
+    assert found.recommendation is None
+    assert any("query.risk: the boundary at S = 8 is not known" in sentence for sentence in found.missing)
+    assert all(row.max_learning_rate.estimate is None for row in found.table if row.sync_interval != 1)
+
+
+def test_all_collapsed_still_gives_a_budget():
+    found = degenerate(rates=(0.01, 0.03), intervals=(32.0, 64.0), num_seeds=3, critical_product=0.02)
+    assert found.critical_product.estimate is None
+    assert found.budget.contains(0.7)
+    assert found.budget_exponent.identified
+
+
+def test_one_interval_answers_at_that_interval_only():
+    found = degenerate(intervals=(8.0,), num_seeds=3)
+    assert found.boundary_exponent.estimate is None
+    assert max_rate(found, 8.0, horizon=LONG).max_learning_rate.estimate == pytest.approx(0.05 / 8, rel=0.4)
+    assert max_rate(found, 16.0, horizon=LONG).max_learning_rate.estimate is None
+    assert answer(found, Question(horizon=LONG)).recommendation.sync_interval == 8.0
+
+
+@pytest.mark.parametrize(
+    ("rate", "outcome", "sentence"),
+    [(1e-4, "stable", "no run at S = 1 became unstable"), (0.1, "collapsed", "no run at S = 1 stayed stable")],
+)
+def test_an_on_policy_arm_of_one_kind_asks_for_the_other(rate, outcome, sentence):
+    arm = draw_sweep(44, intervals=(1.0,), rates=(rate,), ceiling=0.012)
+    assert set(arm["outcome"]) == {outcome}
+    found = calibrate(pd.concat([draw_sweep(45), arm], ignore_index=True))
+    assert any(sentence in missing for missing in found.missing)
+    assert found.learning_rate_ceiling.estimate is None
+    assert [run.sync_interval for run in found.next_runs].count(1.0) == 1
+    assert any("what looks like staleness" in w for w in found.warnings) == (outcome == "collapsed")
+
+
+def test_budgets_lack_times_or_rates():
+    none = degenerate(steps=(10,), rates=(1e-3, 3e-2))
+    assert none.budget.estimate is None
+    few = degenerate(rates=(1e-4, 1e-2), intervals=(16.0, 64.0))
+    assert few.budget.estimate is not None
+    assert few.budget_exponent.estimate is None
+    assert any("budget_exponent: the collapsed runs share one rate" in sentence for sentence in few.missing)
+
+
+def test_runs_without_any_known_outcome():
+    runs = draw_sweep(46).assign(outcome="unknown", collapse_step=np.nan)
+    found = answer(calibrate(runs), Question(horizon=100))
+    assert found.table == ()
+    assert found.missing[0].startswith("everything")
+    assert found.recommendation is None
+
+
+def test_runs_stopped_before_they_could_collapse_are_said():
+    found = calibrate(draw_sweep(47, steps=(600,)))
+    assert any("ended before eta*steps reached the budget" in warning for warning in found.warnings)
+
+
+def test_rates_out_of_order_are_said():
+    runs = draw_sweep(48, scale=1.0, num_seeds=3)
+    assert any("not monotone" in warning for warning in calibrate(runs).warnings)
