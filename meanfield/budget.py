@@ -71,9 +71,7 @@ class BudgetPosterior:
         return Estimate(float(median), float(low), float(high))
 
 
-def fit_budget(
-    observations: Observations, *, unstable_probability: Array, slope_axis: Array
-) -> BudgetPosterior:
+def fit_budget(observations: Observations, *, unstable_probability: Array, slope_axis: Array) -> BudgetPosterior:
     """Posterior of the collapse-time law; the caller makes sure that some run collapsed.
 
     Parameters

@@ -99,9 +99,7 @@ def _min_form(below: Array, in_time: Array) -> Array:
     return below * in_time
 
 
-def _log_marginal(
-    below: Array, in_time: Array, collapsed: Mask, healthy: Callable[[Array, Array], Array]
-) -> float:
+def _log_marginal(below: Array, in_time: Array, collapsed: Mask, healthy: Callable[[Array, Array], Array]) -> float:
     """Log of the summed likelihood over (threshold and exponent) x budget.
 
     below, in_time: probability of staying under either constraint, shapes (a, n) and (b, n).

@@ -35,9 +35,7 @@ class Estimate:
         return cls(None, None, None, identified=False)
 
     @classmethod
-    def from_atoms(
-        cls, atoms: NDArray[np.float64], *, confidence: float, identified: bool = True
-    ) -> Estimate:
+    def from_atoms(cls, atoms: NDArray[np.float64], *, confidence: float, identified: bool = True) -> Estimate:
         """Median and equal-tailed interval of equally weighted posterior atoms.
 
         Parameters

@@ -80,9 +80,7 @@ def check_runs(frame: pd.DataFrame) -> pd.DataFrame:
     """
     for name in REQUIRED:
         if name not in frame.columns:
-            raise InputError(
-                "runs", f"have a column {name}", list(frame.columns), _nearest_column(name, frame)
-            )
+            raise InputError("runs", f"have a column {name}", list(frame.columns), _nearest_column(name, frame))
     if frame.empty:
         raise InputError("runs", "hold at least one run", "an empty table", "Add one row for each run.")
     checked = frame.reset_index(drop=True)
@@ -93,9 +91,7 @@ def check_runs(frame: pd.DataFrame) -> pd.DataFrame:
     checked["run"] = checked["run"].astype(str)
     _check_cells(checked)
     onsets = zip(*(checked[name] for name in ONSET), strict=True)
-    for row, (outcome, steps, onset) in enumerate(
-        zip(checked["outcome"], checked["steps"], onsets, strict=True)
-    ):
+    for row, (outcome, steps, onset) in enumerate(zip(checked["outcome"], checked["steps"], onsets, strict=True)):
         _check_onset(row, outcome, steps, onset=onset)
     _check_duplicates(checked)
     return checked
@@ -134,9 +130,7 @@ def _read_text(path: Path) -> str:
     except UnicodeDecodeError:
         raise InputError("runs", "be text in UTF-8", f"{path} (binary)", "Save the table as CSV.") from None
     except OSError as error:
-        raise InputError(
-            "runs", "be a readable file", f"{path} ({error.strerror})", "Check the path."
-        ) from None
+        raise InputError("runs", "be a readable file", f"{path} ({error.strerror})", "Check the path.") from None
     if not text.strip() or "\0" in text:
         kind = "binary" if "\0" in text else "empty"
         raise InputError("runs", "be a table with a header", f"{path} ({kind})", "Save the table as CSV.")
@@ -149,9 +143,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
     try:
         rows = [row for row in csv.reader(io.StringIO(_read_text(path)), strict=True) if row]
     except csv.Error as error:
-        raise InputError(
-            "runs", "be valid CSV", f"{path} ({error})", "Save the table again as CSV."
-        ) from None
+        raise InputError("runs", "be valid CSV", f"{path} ({error})", "Save the table again as CSV.") from None
     header = [name.strip() for name in rows[0]]
     for name in header:
         if header.count(name) > 1:
@@ -177,9 +169,7 @@ def _read_jsonl(path: Path) -> pd.DataFrame:
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
-            raise InputError(
-                f"line {number}", "be a JSON object", error, "Write one object a line."
-            ) from None
+            raise InputError(f"line {number}", "be a JSON object", error, "Write one object a line.") from None
         if not isinstance(row, dict):
             raise InputError(f"line {number}", "be a JSON object", repr(row), "Write one object a line.")
         rows.append(row)
@@ -300,9 +290,7 @@ def _check_onset(row: int, outcome: str, steps: float, *, onset: tuple[float, fl
         )
     if math.isnan(low) != math.isnan(high):
         missing = "collapse_step_low" if math.isnan(low) else "collapse_step_high"
-        raise InputError(
-            _place(row, missing), "be given beside the other end", "nothing", "Give both or neither."
-        )
+        raise InputError(_place(row, missing), "be given beside the other end", "nothing", "Give both or neither.")
     if point < low or point > high:
         raise InputError(
             _place(row, "collapse_step"), f"lie in [{low:g}, {high:g}]", f"{point:g}", "Correct the interval."

@@ -70,6 +70,7 @@ def test_the_ceiling_caps_the_law_and_the_law_does_not_move_the_ceiling():
     assert np.median(np.exp(posterior.log_ceiling)) == pytest.approx(0.006, rel=0.25)
     assert np.all(posterior.log_max_rate(2.0) <= posterior.log_ceiling)
     assert np.array_equal(posterior.log_max_rate(1.0), posterior.log_ceiling)
+    assert np.median(np.exp(posterior.log_max_rate(64.0))) == pytest.approx(0.05 / 64, rel=0.25)
     without = fit(observe(runs[runs["sync_interval"] > 1]))
     assert without.log_ceiling is None
     assert np.median(without.exponent) < np.median(posterior.exponent) - 0.1
@@ -96,11 +97,11 @@ def test_one_outcome_only_is_no_boundary():
 
 
 def test_a_run_too_short_to_collapse_says_nothing():
-    """With a time share of 0 for the stable runs of one rate, the boundary is that of the table without them."""
-    runs = draw_sweep(19, intervals=(4.0, 16.0, 64.0), scale=0.3)
-    observations = observe(runs)
-    idle = ~observations.collapsed & (observations.learning_rate < 2e-4)
+    """With a time share of 0 for the stable runs at one S, the boundary is that of the table without them."""
+    observations = observe(draw_sweep(19, intervals=(4.0, 16.0, 64.0), scale=0.3))
+    idle = ~observations.collapsed & (observations.sync_interval == 64)
     assert idle.sum() > 3
+    assert np.median(fit(observations).exponent) < np.median(fit(observations.where(~idle)).exponent) - 0.1
     short = fit(observations, time_share=np.where(idle, 0.0, 1.0))
     left_out = fit(observations.where(~idle))
     assert np.median(short.log_rate) == pytest.approx(np.median(left_out.log_rate), abs=0.02)

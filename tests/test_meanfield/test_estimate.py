@@ -66,6 +66,7 @@ def test_an_axis_of_one_point_stays():
     x, y = posterior_atoms(lambda x, y: -(x[:, None] ** 2) + 0 * y, (np.linspace(-3, 3, 31), np.ones(1)), fixed=1)
     assert np.all(y == 1.0)
     assert np.std(x) == pytest.approx(np.sqrt(0.5), rel=0.02)
+    assert len(np.unique(x)) == NUM_ATOMS
 
 
 def test_offsets_are_even_in_every_axis():

@@ -130,10 +130,10 @@ def test_reaching_beyond_the_data_is_said(plain):
 
 
 def test_a_risk_nobody_can_keep_is_said(plain):
-    found = answer(plain, Question(horizon=LONG, risk=1e-15))
+    found = answer(plain, Question(horizon=LONG, risk=1e-30))
     assert found.recommendation is None
-    assert any("no measured S keeps a risk of 1e-15" in sentence for sentence in found.missing)
-    at_eight = answer(plain, Question(horizon=LONG, risk=1e-15, sync_interval=8))
+    assert any("no measured S keeps a risk of 1e-30" in sentence for sentence in found.missing)
+    at_eight = answer(plain, Question(horizon=LONG, risk=1e-30, sync_interval=8))
     assert any("no rate near the tested ones keeps a risk" in sentence for sentence in at_eight.missing)
 
 
