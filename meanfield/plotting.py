@@ -131,6 +131,15 @@ def _level(axes: Axes, y: float, *, label: str, dashes: str = ":") -> Line2D:
     return axes.axhline(y, color=style.INK, linewidth=1.1, linestyle=dashes, label=label)
 
 
+def _log_scales(axes: Axes, *, nothing: str | None) -> None:
+    """Make both axes logarithmic; without data they get limits of their own, and say what is missing."""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    if nothing is not None:
+        axes.set(xlim=(1e-3, 1.0), ylim=(1e-3, 1.0))
+        axes.text(0.5, 0.5, nothing, transform=axes.transAxes, ha="center", va="center")
+
+
 def _upright(axes: Axes, x: float, *, label: str) -> Line2D:
     return axes.axvline(x, color=style.INK, linewidth=1.1, linestyle="--", label=label)
 
@@ -287,8 +296,7 @@ def plot_collapse_budgets(runs: pd.DataFrame, axes: Axes, *, calibration: Calibr
     product = calibration.critical_product.estimate
     if product is not None:
         handles.append(_upright(axes, product, label="threshold C" + _doubt(calibration.critical_product)))
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    _log_scales(axes, nothing="no run collapsed" if collapsed.empty else None)
     title = "Cumulative learning rate at collapse"
     style.dress(axes, title=title, x="S·η", y="η·T at collapse")
     style.legend_outside(axes, handles, title=None if ceiling is None else "pale: above the\nceiling at S = 1")
@@ -335,8 +343,7 @@ def plot_drift(table: pd.DataFrame, axes: Axes, *, calibration: Calibration) -> 
     handles.append(_ring(table[table["largest_stable"]], axes, of=Outcome.STABLE, size=120, label="largest stable η"))
     unstable = table[table["smallest_unstable"]]
     handles.append(_ring(unstable, axes, of=Outcome.COLLAPSED, size=220, label="smallest unstable η"))
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    _log_scales(axes, nothing="no cycle ended before a decline" if table.empty else None)
     axes.text(
         0.98, 0.02, "S = 1: zero by construction", transform=axes.transAxes, ha="right", va="bottom", fontsize="small"
     )

@@ -4,7 +4,7 @@ import io
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,16 +22,6 @@ if TYPE_CHECKING:
 NUM_LINES = 5
 """Learning rates in the figure of the rewards."""
 _SIZE = (8.0, 4.8)
-_LOOK: dict[str, Any] = {
-    "svg.fonttype": "path",
-    "svg.hashsalt": "driftlaw",
-    "font.size": 10.5,
-    "text.color": plot_style.INK,
-    "axes.edgecolor": plot_style.INK,
-    "axes.labelcolor": plot_style.INK,
-    "xtick.color": plot_style.INK,
-    "ytick.color": plot_style.INK,
-}
 
 
 @dataclass(frozen=True)
@@ -77,7 +67,12 @@ def draw_svg(draw: Callable[["Axes"], object], *, name: str) -> str:
 
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(_LOOK)
+        mpl.rc("svg", fonttype="path", hashsalt="driftlaw")
+        mpl.rc("font", size=10.5)
+        mpl.rc("text", color=plot_style.INK)
+        mpl.rc("axes", edgecolor=plot_style.INK, labelcolor=plot_style.INK)
+        mpl.rc("xtick", color=plot_style.INK)
+        mpl.rc("ytick", color=plot_style.INK)
         figure = Figure(figsize=_SIZE, layout="constrained")
         draw(figure.add_subplot())
         buffer = io.StringIO()

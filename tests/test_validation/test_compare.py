@@ -1,0 +1,317 @@
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from meanfield.command import run_command
+from meanfield.runs import read_runs
+from tests.support.measured import BUDGET, FLOOR, PRODUCT, law_experiment, trace, write_store
+from theory.claims import CLAIMS
+from validation import compare, report
+from validation.comparison import BELOW_CEILING, DEGRADED_STABLE, DEGRADED_UNSTABLE
+from validation.comparison import compare as compare_store
+from validation.config import GrpoConfig, experiment_from_mapping
+from validation.figures import draw_svg, report_figures, said_exponent
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return write_store(tmp_path_factory.mktemp("laws") / "sweep.zarr", law_experiment())
+
+
+@pytest.fixture(scope="module")
+def comparison(store):
+    return compare_store(store)
+
+
+@pytest.fixture(scope="module")
+def page(comparison):
+    return report.render(comparison)
+
+
+class Outline(HTMLParser):
+    """Checks that tags are closed in order; keeps ids and the text outside of styles and figures."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.ids, self.text = [], [], []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, _tag, attrs):
+        self.ids += [value for name, value in attrs if name == "id"]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not {"svg", "style"} & set(self.open):
+            self.text.append(data)
+
+
+def text_of(page):
+    return " ".join(" ".join(Outline(page).text).split())
+
+
+def test_laws_that_hold_are_supported_under_both_readings(comparison):
+    assert [reading.name for reading in comparison.readings] == [DEGRADED_UNSTABLE, DEGRADED_STABLE]
+    words = [[verdict.word for verdict in reading.verdicts] for reading in comparison.readings]
+    assert words == [["supported", "supported"]] * 2
+    assert comparison.calibration.critical_product.contains(PRODUCT)
+    # seed 1 takes half as long again, so the median lies between the two
+    assert BUDGET <= comparison.calibration.budget.estimate <= 1.5 * BUDGET
+
+
+def test_the_check_leaves_out_what_lies_above_the_ceiling(comparison):
+    assert comparison.below_ceiling.name == BELOW_CEILING
+    seen = comparison.below_ceiling.calibration.observations
+    assert seen.learning_rate[seen.sync_interval >= 2].max() == 0.02
+    assert seen.learning_rate[seen.sync_interval == 1].max() == 0.05
+
+
+def test_without_a_ceiling_there_is_no_check(tmp_path):
+    stale = law_experiment(sync_interval=(8, 16, 32))
+    assert compare_store(write_store(tmp_path / "s.zarr", stale)).checks == ()
+
+
+def test_degraded_runs_are_read_both_ways(tmp_path):
+    def falls_and_recovers(run, max_steps):
+        metrics = trace(run, max_steps)
+        if run.sync_interval == 8 and run.learning_rate == 0.01:
+            metrics["learner_reward"][100:120] = FLOOR
+        return metrics
+
+    comparison = compare_store(write_store(tmp_path / "s.zarr", law_experiment(), trace=falls_and_recovers))
+    assert comparison.counts["degraded"] == 2
+    unstable, stable = (reading.calibration for reading in comparison.readings)
+    at_8 = [next(b for b in one.brackets if b.sync_interval == 8).smallest_unstable for one in (unstable, stable)]
+    assert at_8 == [0.01, 0.02]
+    assert stable.observations.degraded.sum() == 0
+
+
+WITHOUT_TORCH = """
+import sys
+for name in ("torch", "triton", "safetensors"):
+    sys.modules[name] = None  # an import of it now raises ImportError
+from meanfield.command import run_command
+from validation.compare import main
+sys.exit(run_command(main, sys.argv[1:]))
+"""
+
+
+@pytest.fixture(scope="module")
+def child(store, tmp_path_factory):
+    """The command in a process that cannot import torch: the process and the folder it wrote."""
+    out = tmp_path_factory.mktemp("child") / "new" / "out"
+    arguments = [sys.executable, "-c", WITHOUT_TORCH, str(store), "--out", str(out)]
+    return subprocess.run(arguments, capture_output=True, text=True, check=False), out
+
+
+def test_the_command_needs_no_torch_writes_three_files_and_says_where(child):
+    process, out = child
+    assert process.returncode == 0, process.stderr
+    assert process.stderr == ""
+    assert sorted(path.name for path in out.iterdir()) == ["report.html", "runs.csv", "summary.json"]
+    assert "40 runs, 20 stable, 20 collapsed" in process.stdout
+    assert process.stdout.count("supported") >= 4
+    assert f"report: {out / 'report.html'}" in process.stdout
+    assert "unfinished" not in process.stdout
+
+
+def test_the_runs_are_accepted_by_predict(child, capsys):
+    from meanfield.predict import main
+
+    _, out = child
+    assert len(read_runs(out / "runs.csv")) == 40
+    assert main(["--runs", str(out / "runs.csv"), "--horizon", "256", "--format", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["critical_product"]["low"] <= PRODUCT <= answer["critical_product"]["high"]
+
+
+def test_the_summary_holds_numbers_rule_versions_and_provenance(comparison):
+    summary = json.loads(json.dumps(comparison.to_json(), allow_nan=False))
+    assert summary["schema"] == "driftlaw.compare/1"
+    assert summary["shards"] == {"done": 5, "total": 5}
+    assert summary["outcomes"] == {"stable": 20, "collapsed": 20}
+    assert [one["claim"] for one in summary["verdicts"][DEGRADED_UNSTABLE]] == ["C1", "C2"]
+    assert summary["label_rule"]["collapse_fraction"] == 0.25
+    assert experiment_from_mapping(summary["experiment"] | {"grpo": {}}) == law_experiment()
+    assert {"torch", "numpy"} <= set(summary["versions"]["sweep"])
+    assert summary["memory_map"]["parameters"]["critical_product"] > 0
+
+
+def test_an_unfinished_store_is_compared_and_says_so(tmp_path, capsys):
+    store = write_store(tmp_path / "s.zarr", law_experiment(), num_done=3)
+    assert run_command(compare.main, [str(store), "--out", str(tmp_path / "out")]) == 0
+    assert "unfinished: 3 of 5 shards done" in capsys.readouterr().out
+    text = text_of((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    assert "Unfinished sweep: 3 of 5 shards done." in text
+    assert "16 run(s) left out of every fit" in text
+    assert "and 4 more" in text
+
+
+def test_a_store_without_any_finished_run_is_reported_as_knowing_nothing(tmp_path, capsys):
+    store = write_store(tmp_path / "s.zarr", law_experiment(), num_done=0)
+    assert run_command(compare.main, [str(store), "--out", str(tmp_path / "out")]) == 0
+    assert "40 runs, 40 unknown" in capsys.readouterr().out
+    text = text_of((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    assert "No recommendation: the boundary is not known from these runs." in text
+    assert "inconclusive" in text
+    assert re.search(r"\bsupported\b (?!if)", text.split("Figures")[0].replace("Rule: Supported", "")) is None
+
+
+def test_a_run_that_failed_is_left_out_by_name(tmp_path):
+    def fails(run, max_steps):
+        metrics = trace(run, max_steps)
+        if run.sync_interval == 16 and run.learning_rate == 0.01 and run.seed == 1:
+            metrics["learner_reward"][100:] = np.nan
+        return metrics
+
+    text = text_of(report.render(compare_store(write_store(tmp_path / "s.zarr", law_experiment(), trace=fails))))
+    assert "1 run(s) left out of every fit" in text
+    assert "S16-lr0.01-seed1 (failed)." in text
+
+
+@pytest.mark.parametrize("name", ["nothing.zarr", "file"])
+def test_what_is_no_store_is_refused_in_one_line(tmp_path, capsys, name):
+    (tmp_path / "file").write_text("no store")
+    assert run_command(compare.main, [str(tmp_path / name), "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert "STORE must be a sweep store" in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_output_that_is_a_file_is_refused(store, tmp_path, capsys):
+    (tmp_path / "file").write_text("keep me")
+    assert run_command(compare.main, [str(store), "--out", str(tmp_path / "file")]) == 2
+    assert "--out must be a folder" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "keep me"
+
+
+def test_the_page_is_one_file_without_script_or_network(page):
+    outline = Outline(page)
+    assert len(outline.ids) == len(set(outline.ids))
+    assert "<script" not in page
+    assert not re.search(r'(?:src|href)="(?!#)', page)
+    assert "@import" not in page
+    assert not re.search(r"url\((?!#)", page)
+    for target in re.findall(r'(?:href="#|url\(#)([^")]+)', page):
+        assert target in outline.ids
+    assert "prefers-color-scheme: dark" in page
+    assert page.count("<svg") == page.count("<figcaption") == 5
+
+
+def test_names_from_the_experiment_are_escaped(page):
+    assert "laws <hold>" not in page
+    assert "laws &lt;hold&gt;" in page
+
+
+def test_the_page_says_what_was_run_and_the_answer(page, comparison):
+    text = text_of(page)
+    for part in (
+        "sort 3 of 10 symbols",
+        "GRPO without clipping",
+        "1, 8, 16, 32 optimizer steps",
+        "2 per cell, 256 optimizer steps each",
+        "40 runs: 20 stable, 20 collapsed",
+        "Law one (largest stable η ∝ 1/S) is supported; law two (collapse after a fixed η·T) is supported.",
+        "Keep S·η below the threshold.",
+        f"For 256 steps use S = {comparison.answer.recommendation.sync_interval:g}",
+        "No run was left out.",
+        "python -m validation.run experiment.toml",
+    ):
+        assert part in text
+
+
+def test_every_claim_is_judged_or_listed_as_not_tested(page):
+    text = text_of(page)
+    verdicts = text[text.index("Verdicts") : text.index("Figures Look") if "Figures Look" in text else None]
+    judged, untested = verdicts.split("not tested by this sweep:")
+    for claim in CLAIMS:
+        here = judged if claim.id in ("C1", "C2") else untested
+        assert f"{claim.id} {claim.title}" in here
+    assert judged.count(DEGRADED_STABLE) == 2
+    assert untested.count("Would need:") == 6
+
+
+def test_a_law_the_data_reject_is_reported_as_not_supported(tmp_path):
+    """A boundary that does not depend on S (exponent 0), and a collapse step that does not depend on eta."""
+
+    def flat(run, max_steps):
+        metrics = trace(run, max_steps)
+        fallen = np.arange(1, max_steps + 1) >= (50 if run.learning_rate > 0.007 else np.inf)
+        reward = metrics["learner_reward"]
+        metrics["learner_reward"] = np.where(np.isnan(reward), np.nan, np.where(fallen, FLOOR, 0.9))
+        return metrics
+
+    stale = law_experiment(sync_interval=(8, 16, 32))
+    comparison = compare_store(write_store(tmp_path / "s.zarr", stale, trace=flat))
+    assert [one.word for one in comparison.readings[0].verdicts] == ["not supported", "not supported"]
+    text = text_of(report.render(comparison))
+    assert "Law one (largest stable η ∝ 1/S) is not supported" in text
+    assert "S·η is no constant here" in text
+    assert text.count("not a constant of these runs") >= 2
+
+
+def test_two_horizons_that_decide_judge_the_forms(comparison):
+    """The form is an output of the fit; the page must follow it."""
+    import dataclasses
+
+    from meanfield.combination import Combination
+
+    decided = dataclasses.replace(comparison.answer, combination=Combination.MAX)
+    page = report.render(dataclasses.replace(comparison, answer=decided))
+    text = text_of(page)
+    assert "disfavoured The outcomes at several run lengths favour the max-form." in text
+    assert text.count("favoured The outcomes") == 2
+    assert text.count("Would need:") == 4
+
+
+def test_the_experiment_file_on_the_page_makes_the_same_experiment():
+    experiment = law_experiment(grpo=GrpoConfig(epsilon=0.2))
+    for one in (experiment, law_experiment()):
+        assert experiment_from_mapping(tomllib.loads(report.experiment_toml(one))) == one
+
+
+def test_the_page_has_equal_bits_each_time(comparison, page):
+    assert report.render(comparison) == page
+
+
+def test_captions_carry_the_numbers_of_the_fit(comparison):
+    captions = {one.name: one.caption for one in report_figures(comparison)}
+    assert said_exponent(comparison.calibration.boundary_exponent) in captions["phase"]
+    assert said_exponent(comparison.calibration.budget_exponent) in captions["steps"]
+    assert "6 of the 18 collapses at S ≥ 2 lie right of the ceiling" in captions["steps"]
+    assert comparison.map_fit.sentence in captions["budgets"]
+    # drift 10*eta*(S - 1): largest stable 0.7, 0.75, 0.62 nat; smallest unstable 1.4, 1.5, 1.55 nat,
+    # which two digits show as 1.4 to 1.5
+    assert "at the largest stable η the drift is 0.62 to 0.75 nat" in captions["drift"].lower()
+    assert "smallest unstable η the drift is 1.4 to 1.5 nat" in captions["drift"]
+    assert "of these 5 runs at S = 8" in captions["rewards"]
+
+
+def test_figures_follow_the_text_colour_of_the_page():
+    from meanfield.plot_style import INK
+
+    svg = draw_svg(lambda axes: axes.set_title("title"), name="one")
+    assert "currentColor" in svg
+    assert INK not in svg
+    assert 'id="one-' in svg
+
+
+def test_no_figure_stays_open(page):
+    import matplotlib.pyplot as plt
+
+    assert page.count("<svg") == 5
+    assert plt.get_fignums() == []
