@@ -25,7 +25,7 @@ def test_a_sweep_of_known_laws_is_recovered_with_ceiling():
     runs = draw_sweep(40, ceiling=0.012, intervals=(1.0, *INTERVALS), num_seeds=4)
     found = calibrate(runs, confidence=0.999)
     for estimate, truth, width in (
-        (found.critical_product, 0.05, 0.6),
+        (found.critical_product, 0.05, 0.8),
         (found.budget, 0.7, 0.3),
         (found.learning_rate_ceiling, 0.012, 1.2),
     ):
