@@ -10,17 +10,12 @@ from __future__ import annotations
 import sys
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from meanfield.answer import Answer, Question
-
-_USAGE_ERROR: Any = typer.BadParameter.__base__
-"""What a bad option raises; typer exports this subclass only, and newer versions carry their own click."""
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 class Format(Enum):
@@ -31,7 +26,6 @@ class Format(Enum):
     CSV = "csv"
 
 
-@app.command()
 def predict(
     horizon: Annotated[float, typer.Option(help="Length of the intended run [optimizer steps].")],
     runs: Annotated[Path | None, typer.Option(help="Runs table: .csv, .jsonl or .parquet, one row a run.")] = None,
@@ -83,32 +77,10 @@ def _write(answer: Answer, output: Format) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; returns the exit status.
+    """Run the command line and return its exit code; see `meanfield.command.run_command`."""
+    from meanfield.command import run_command
 
-    Parameters
-    ----------
-    arguments : list of str or None
-        Without the program's name; None takes them from the command line.
-
-    Returns
-    -------
-    int
-        0 with an answer; 2 with one line on standard error that says what to change.
-    """
-    from meanfield.errors import InputError
-
-    try:
-        app(arguments, prog_name="python -m meanfield.predict", standalone_mode=False)
-    except InputError as error:
-        return _refuse(str(error))
-    except _USAGE_ERROR as error:
-        return _refuse(f"{error.format_message().rstrip('.')}. Try --help.")
-    return 0
-
-
-def _refuse(sentence: str) -> int:
-    typer.echo(" ".join(sentence.split()), err=True)
-    return 2
+    return run_command(predict, arguments)
 
 
 if __name__ == "__main__":
