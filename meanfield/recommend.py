@@ -142,6 +142,8 @@ def recommend_rate(
 
     Never above the largest tested rate at finite S, nor below a thirtieth of the smallest.
     """
+    if not calibration.answers_at(sync_interval):
+        return None
     rates = calibration.observations.learning_rate
     candidates = np.geomspace(rates.min() * RATE_FLOOR, rates.max(), NUM_RATES)
     risks = collapse_risk(calibration, sync_interval, learning_rate=candidates, horizon=horizon)

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -230,10 +232,58 @@ def test_budgets_lack_times_or_rates():
     assert any("budget_exponent: the collapsed runs share one rate" in sentence for sentence in few.missing)
 
 
+def messy_runs(seed):
+    """A small table of anything that passes the checks: odd S, every outcome, onsets given or not."""
+    rng = np.random.default_rng(seed)
+    size = rng.integers(1, 14)
+    outcomes = rng.choice(["stable", "degraded", "collapsed", "failed", "unknown"], size, p=(0.3, 0.2, 0.3, 0.1, 0.1))
+    steps = rng.choice([1, 2, 50, 1000, 100_000], size)
+    dated = np.isin(outcomes, ["degraded", "collapsed"]) & (rng.random(size) < 0.7)
+    high = np.where(dated, rng.integers(1, steps + 1), np.nan)
+    low = np.where(rng.random(size) < 0.5, np.floor(high * rng.random(size) * 0.99), high - 1)
+    return pd.DataFrame(
+        {
+            "run": range(size),
+            "sync_interval": rng.choice([1, 1.5, 2, 3, 8, 64, np.inf], size),
+            "learning_rate": rng.choice([1e-7, 1e-6, 3e-6, 1e-5, 1e-3], size),
+            "steps": steps,
+            "outcome": outcomes,
+            "collapse_step_low": low,
+            "collapse_step_high": high,
+        }
+    )
+
+
+QUESTIONS = (
+    Question(horizon=2000),
+    Question(horizon=10, sync_interval=8, learning_rate=1e-6),
+    Question(horizon=1e5, sync_interval=1, risk=0.5),
+    Question(horizon=1e5, learning_rate=1e-6, risk=0.2),
+)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_any_table_is_answered_with_numbers_that_make_sense(seed):
+    calibration = calibrate(messy_runs(seed))
+    for question in QUESTIONS:
+        found = json.loads(json.dumps(answer(calibration, question).to_json(), allow_nan=False))
+        for row in found["table"]:
+            assert (row["max_learning_rate"] is None) == (row["binding"] is None)
+            if row["low"] is not None:
+                assert 0 < row["low"] <= row["max_learning_rate"] <= row["high"]
+        if found["query"] is not None and found["query"]["risk"] is not None:
+            assert 0 <= found["query"]["risk"] <= 1
+        if found["recommendation"] is not None:
+            assert found["recommendation"]["risk"] <= question.risk
+        else:
+            assert any("recommendation:" in sentence for sentence in found["missing"])
+
+
 def test_runs_without_any_known_outcome():
     runs = draw_sweep(46).assign(outcome="unknown", collapse_step=np.nan)
-    found = answer(calibrate(runs), Question(horizon=100))
+    found = answer(calibrate(runs), Question(horizon=100, sync_interval=8, learning_rate=1e-3))
     assert found.table == ()
+    assert found.query.risk is None
     assert found.missing[0].startswith("everything")
     assert found.recommendation is None
 
