@@ -81,7 +81,7 @@ def exit_budget_curve(parameters: MapParameters, *, products: ArrayLike) -> Curv
 
 
 def cycle_end_drift(dataset: xr.Dataset, *, runs: pd.DataFrame, calibration: Calibration) -> pd.DataFrame:
-    """Drift of the last batch of a cycle, for every cell of a sweep.
+    """Drift of the last batch of a cycle early in training, for every cell of a sweep.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ def cycle_end_drift(dataset: xr.Dataset, *, runs: pd.DataFrame, calibration: Cal
     DataFrame
         Columns sync_interval [optimizer step], learning_rate [1], drift [nat], and the marks largest_stable and
         smallest_unstable of the two rates of each S between which its boundary lies. The drift is the median
-        over seeds of the median over the cycles that ended before the run declined. Cells without such a cycle
-        are left out, and so is S = 1, where it is zero by construction.
+        over seeds of the median over the cycles that ended within the first `early_steps` and before the run
+        declined. Cells without such a cycle are left out, and so is S = 1, where it is zero by construction.
 
     Raises
     ------
@@ -113,11 +113,12 @@ def cycle_end_drift(dataset: xr.Dataset, *, runs: pd.DataFrame, calibration: Cal
     healthy_until = runs["collapse_step_low"].fillna(np.inf).to_numpy().reshape(drift.shape[:-1])
     brackets = {bracket.sync_interval: bracket for bracket in calibration.brackets}
     step = dataset["step"].values
+    early = step <= early_steps(dataset)
     rows = []
     for S, of_interval, until_interval in zip(dataset["sync_interval"].values, drift, healthy_until, strict=True):
         if S < 2:
             continue
-        ends = step % S == 0
+        ends = (step % S == 0) & early
         cells = zip(dataset["learning_rate"].values, of_interval, until_interval, strict=True)
         for eta, of_cell, until in cells:
             medians = [_median(curve[ends & (step <= last)]) for curve, last in zip(of_cell, until, strict=True)]
@@ -127,6 +128,15 @@ def cycle_end_drift(dataset: xr.Dataset, *, runs: pd.DataFrame, calibration: Cal
     columns = ["sync_interval", "learning_rate", "drift", "largest_stable", "smallest_unstable"]
     table = pd.DataFrame(rows, columns=columns)
     return table.dropna(subset="drift").reset_index(drop=True)
+
+
+def early_steps(dataset: xr.Dataset) -> int:
+    """Steps from which `cycle_end_drift` takes its cycles: the largest S of the sweep [optimizer step].
+
+    So many steps hold a cycle at every S, and the same piece of training: later a run that does well moves
+    less and less, whatever its S.
+    """
+    return int(dataset["sync_interval"].values[-1])
 
 
 def _median(values: Array) -> float:

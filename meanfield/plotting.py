@@ -268,7 +268,8 @@ def plot_collapse_budgets(runs: pd.DataFrame, axes: Axes, *, calibration: Calibr
     runs : DataFrame
     axes : Axes
     calibration : Calibration
-        Its threshold C is drawn; collapses above its ceiling are drawn pale, since staleness did not make them.
+        Its threshold C is drawn; collapses above its ceiling are pale: there runs are unstable without staleness
+        too.
     model : Curve or None
         From `meanfield.curves.exit_budget_curve`.
 
@@ -313,7 +314,7 @@ def _draw_budgets(runs: pd.DataFrame, axes: Axes, *, look: tuple[str, str], alph
     axes.scatter(x, high, marker=marker, color=colour, alpha=alpha, s=30, linewidths=0, zorder=3)
 
 
-def plot_drift(table: pd.DataFrame, axes: Axes, *, calibration: Calibration) -> Axes:
+def plot_drift(table: pd.DataFrame, axes: Axes, *, calibration: Calibration, early_steps: int) -> Axes:
     """Drift at the end of a cycle against eta*(S - 1), one line per S, the cells at the boundary ringed.
 
     Parameters
@@ -323,6 +324,8 @@ def plot_drift(table: pd.DataFrame, axes: Axes, *, calibration: Calibration) -> 
     axes : Axes
     calibration : Calibration
         The S of its runs, so that colours agree between figures.
+    early_steps : int [optimizer step]
+        Steps from which the table takes its cycles, for the title.
 
     Returns
     -------
@@ -347,7 +350,7 @@ def plot_drift(table: pd.DataFrame, axes: Axes, *, calibration: Calibration) -> 
     axes.text(
         0.98, 0.02, "S = 1: zero by construction", transform=axes.transAxes, ha="right", va="bottom", fontsize="small"
     )
-    title = "Drift at the end of a cycle"
+    title = f"Drift at the end of a cycle, first {early_steps} steps"
     style.dress(axes, title=title, x="η·lag at the last batch, η·(S − 1)", y="rms log-ratio per token [nat]")
     style.legend_outside(axes, handles)
     return axes

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from validation.comparison import Comparison
 
 RUNS_FILE, SUMMARY_FILE, REPORT_FILE = "runs.csv", "summary.json", "report.html"
-_PIPE_WIDTH = 110
+_PIPE_WIDTH = 125
 
 
 def main(
@@ -69,7 +69,7 @@ def _verdicts(comparison: "Comparison") -> "Table":
     for index in range(2):
         for reading in (*comparison.readings, *comparison.checks):
             verdict = reading.verdicts[index]
-            table.add_row(claim(verdict.claim_id).title, reading.name, verdict.word, verdict.sentence)
+            table.add_row(claim(verdict.claim_id).title.partition(":")[0], reading.name, verdict.word, verdict.sentence)
     return table
 
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 SCHEMA = "driftlaw.compare/1"
 """Name and version of the JSON object."""
-DEGRADED_UNSTABLE = "degraded counts as unstable"
-DEGRADED_STABLE = "degraded counts as stable"
-BELOW_CEILING = "check: only runs below the ceiling"
+DEGRADED_UNSTABLE = "degraded as unstable"
+DEGRADED_STABLE = "degraded as stable"
+BELOW_CEILING = "check: below the ceiling"
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class Comparison:
     readings : tuple of Reading
         Degraded as unstable, which the answer uses, then degraded as stable.
     below_ceiling : Reading or None
-        As the first, without the runs at S >= 2 whose rate lies above the ceiling of S = 1, where runs collapse
-        without staleness too; None if the ceiling is not known or no run lies above it. A check, not a verdict.
+        As the first, without the runs at S >= 2 whose rate lies above the ceiling of S = 1, where runs are
+        unstable without staleness too; None if the ceiling is not known or no run lies above it. A check, not a verdict.
     answer : Answer
         For a run as long as these.
     safe_rates : tuple of (S, float or None)

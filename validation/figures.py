@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from meanfield import plot_style, plotting
-from meanfield.curves import boundary_curve, budget_curve, cycle_end_drift, exit_budget_curve
+from meanfield.curves import boundary_curve, budget_curve, cycle_end_drift, early_steps, exit_budget_curve
 from meanfield.estimate import Estimate
 from meanfield.outcomes import Outcome
 from meanfield.simulate import phase_diagram
@@ -172,7 +172,7 @@ def _steps(comparison: Comparison) -> ReportFigure:
         if above:
             caption = caption.removesuffix(".") + (
                 f", but {above} of the {len(collapsed)} collapses at S ≥ 2 lie right of the ceiling, where runs "
-                "collapse without staleness."
+                "are unstable without staleness too."
             )
     curve = budget_curve(calibration.budget, learning_rates=_rates(comparison, 60))
     return _figure(
@@ -189,12 +189,13 @@ def _budgets(comparison: Comparison) -> ReportFigure:
         products = np.asarray(comparison.experiment.sync_interval)[:, None] * _rates(comparison, 2)
         axis = np.geomspace(products.min(), products.max(), 400)
         curve = exit_budget_curve(parameters, products=axis)
-    known = [(S, one.estimate) for S, one in calibration.interval_budgets if one.estimate is not None]
+    below = calibration if comparison.below_ceiling is None else comparison.below_ceiling.calibration
+    known = [(S, one.estimate) for S, one in below.interval_budgets if one.estimate is not None]
     caption = "Look at whether the marks of all S lie on one curve. "
     if known:
         least, most = min(known, key=lambda pair: pair[1]), max(known, key=lambda pair: pair[1])
         caption += (
-            f"Fitted at each S alone, η·T goes from {least[1]:.2g} (S = {least[0]:g}) to {most[1]:.2g} "
+            f"Fitted at each S alone{'' if below is calibration else ', the pale marks left out'}, η·T goes from {least[1]:.2g} (S = {least[0]:g}) to {most[1]:.2g} "
             f"(S = {most[0]:g}). "
         )
     caption += comparison.map_fit.sentence
@@ -208,12 +209,17 @@ def _budgets(comparison: Comparison) -> ReportFigure:
 def _drift(comparison: Comparison) -> ReportFigure:
     calibration = comparison.calibration
     table = cycle_end_drift(comparison.dataset, runs=comparison.runs, calibration=calibration)
-    caption = "Look at whether the rings lie at one height: then drift alone would tell where the boundary is. "
+    steps = early_steps(comparison.dataset)
+    caption = "Look at whether the rings of one colour lie at one height: then drift alone would tell the boundary. "
     parts = []
-    for mark, name in (("largest_stable", "largest stable η"), ("smallest_unstable", "smallest unstable η")):
+    for mark, name in (("largest_stable", "largest stable"), ("smallest_unstable", "smallest unstable")):
         drift = table.loc[table[mark], "drift"]
         if len(drift):
-            parts.append(f"at the {name} the drift is {drift.min():.2g} to {drift.max():.2g} nat")
-    caption += (" and ".join(parts) if parts else "no cell of this sweep lies at a boundary") + "."
-    caption = re.sub(r"\. ([a-z])", lambda match: f". {match.group(1).upper()}", caption)
-    return _figure("drift", caption, lambda axes: plotting.plot_drift(table, axes, calibration=calibration))
+            spread = f"{drift.min():.2g} to {drift.max():.2g} nat, a factor {drift.max() / drift.min():.2g}"
+            parts.append(f"at the {name} η it goes over S from {spread}")
+    caption += f"Here, {', and '.join(parts)}." if parts else "No cell of this sweep lies at a boundary."
+    return _figure(
+        "drift",
+        caption,
+        lambda axes: plotting.plot_drift(table, axes, calibration=calibration, early_steps=steps),
+    )

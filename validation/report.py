@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable
 
 from meanfield.answer import RISK
+from meanfield.budget import SLOPE_RANGE
 from meanfield.combination import Combination
 from meanfield.estimate import Estimate
 from theory.claims import CLAIMS, Claim
@@ -24,9 +25,15 @@ _WOULD_TEST = {
 """What would test a claim that a sweep of outcomes and collapse times does not test."""
 _FORMS = {"C7": Combination.MIN, "C8": Combination.MAX}
 _WHY_CHECK = (
-    "The check is no verdict: above the ceiling runs collapse at S = 1 too, so what happens there at S ≥ 2 says "
-    "little about staleness. It shows what the same rule says without those runs."
+    "The check is no verdict: above the ceiling runs are unstable at S = 1 too, so what happens there at S ≥ 2 says "
+    "little about staleness. The check shows what the same fit says without those runs."
 )
+_AT_THE_EDGE = (
+    f"The interval of the budget exponent touches the steepest slope that the fit allows ({-max(SLOPE_RANGE):g}): the "
+    "collapse steps drop faster than that, as at a change of cause, and the number is no more than “steeper”."
+)
+_EDGE = 0.01
+"""An end of an interval this near to the end of its range, as a share of the range, touches it."""
 _MAX_LISTED = 12
 
 
@@ -248,8 +255,15 @@ def _care(comparison: Comparison) -> str:
         f"learn {run.why}."
         for run in answer.next_runs
     ]
+    edge = [_AT_THE_EDGE] if _at_the_edge(answer.budget_exponent) else []
     missing = [f"Not known: {sentence}." for sentence in answer.missing]
-    return _list([kept, *(f"{_capital(sentence)}." for sentence in answer.warnings), *missing, *next_runs])
+    warnings = [f"{_capital(sentence)}." for sentence in answer.warnings]
+    return _list([kept, *warnings, *edge, *missing, *next_runs])
+
+
+def _at_the_edge(slope: Estimate) -> bool:
+    steepest = -max(SLOPE_RANGE)
+    return slope.low is not None and slope.low < steepest + _EDGE * (max(SLOPE_RANGE) - min(SLOPE_RANGE))
 
 
 def _capital(sentence: str) -> str:
@@ -265,7 +279,7 @@ def _method(comparison: Comparison) -> str:
         f"Collapsed: below floor + {rule.collapse_fraction:g}·gain from some evaluation to the end, for at least "
         f"{rule.min_evaluations} evaluations. Degraded: ends below floor + {rule.degraded_fraction:g}·gain, or fell "
         f"below floor + {rule.fall_fraction:g}·gain for {rule.min_evaluations} evaluations and came back. Stable: "
-        "neither. The rule was fixed before any run."
+        "neither. The rule does not depend on the sweep."
     )
     made, read = (", ".join(f"{k} {v}" for k, v in part.items()) for part in comparison.versions.values())
     commands = (

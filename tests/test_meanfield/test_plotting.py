@@ -21,7 +21,7 @@ FALL = {(4, 0.05): 30, (8, 0.02): 60, (8, 0.05): 24, (16, 0.01): 80, (16, 0.02):
 
 
 def make_sweep():
-    """Reward 0.9 until the collapse; drift 10*eta*lag times (1 + seed)."""
+    """Reward 0.9 until the collapse; drift 10*eta*lag times (1 + seed), a hundredfold after that or step 16."""
     step = np.arange(1, NUM_STEPS + 1)
     shape = (len(INTERVALS), len(RATES), len(SEEDS), NUM_STEPS)
     reward, drift = np.full(shape, np.nan), np.empty(shape)
@@ -30,7 +30,9 @@ def make_sweep():
         for j, eta in enumerate(RATES):
             fallen = step >= FALL.get((S, eta), np.inf)
             reward[i, j] = np.where(evaluated, np.where(fallen, 0.0, 0.9), np.nan)
-            drift[i, j] = 10 * eta * ((step - 1) % S) * (1 + np.arange(3))[:, None] * np.where(fallen, 100.0, 1.0)
+            drift[i, j] = (
+                10 * eta * ((step - 1) % S) * (1 + np.arange(3))[:, None] * np.where(fallen | (step > 16), 100.0, 1.0)
+            )
     rest = ("rollout_reward", "entropy", "behavior_k3", "clip_fraction", "grad_norm")
     return build(
         SWEEP,
@@ -180,9 +182,9 @@ def test_a_budget_curve_falls_as_one_over_the_rate():
     assert budget_curve(Estimate.unknown(), learning_rates=[0.01]) is None
 
 
-def test_cycle_end_drift_takes_the_last_lag_before_the_decline():
+def test_cycle_end_drift_takes_the_last_lag_of_the_early_cycles():
     table = cycle_end_drift(DATASET, runs=RUNS, calibration=CALIBRATION).set_index(["sync_interval", "learning_rate"])
-    # the middle seed has drift 20*eta*(S - 1); the hundredfold drift after the collapse must not count
+    # the middle seed has drift 20*eta*(S - 1); the hundredfold drift after step 16 must not count
     for (S, eta), row in table.iterrows():
         assert row["drift"] == pytest.approx(20 * eta * (S - 1))
     assert 1.0 not in table.index.get_level_values("sync_interval")
@@ -197,6 +199,7 @@ def test_a_run_that_falls_in_its_first_cycle_has_no_drift():
     early.loc[cell, "collapse_step_low"] = 15.0
     table = cycle_end_drift(DATASET, runs=early, calibration=CALIBRATION)
     assert table.query("sync_interval == 16")["learning_rate"].tolist() == [0.002, 0.01, 0.02]
+    assert len(table.query("sync_interval == 8")) == 4
 
 
 def test_drift_wants_the_runs_of_the_dataset():
@@ -206,7 +209,8 @@ def test_drift_wants_the_runs_of_the_dataset():
 
 def test_drift_has_a_line_per_interval_and_says_why_one_is_missing(axes):
     table = cycle_end_drift(DATASET, runs=RUNS, calibration=CALIBRATION)
-    plotting.plot_drift(table, axes, calibration=CALIBRATION)
+    plotting.plot_drift(table, axes, calibration=CALIBRATION, early_steps=16)
+    assert axes.get_title(loc="left") == "Drift at the end of a cycle, first 16 steps"
     assert legend_of(axes) == ["S = 4", "S = 8", "S = 16", "largest stable η", "smallest unstable η"]
     assert [text.get_text() for text in axes.texts] == ["S = 1: zero by construction"]
     x, y = axes.lines[0].get_data()
@@ -230,7 +234,9 @@ def test_nothing_to_draw_is_drawn_and_said():
         "no run collapsed": lambda axes: plotting.plot_collapse_budgets(
             stable, axes, calibration=calibration, model=None
         ),
-        "no cycle ended before a decline": lambda axes: plotting.plot_drift(table, axes, calibration=calibration),
+        "no cycle ended before a decline": lambda axes: plotting.plot_drift(
+            table, axes, calibration=calibration, early_steps=16
+        ),
     }
     for word, draw in draws.items():
         figure = Figure()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from meanfield.command import run_command
+from meanfield.estimate import Estimate
 from meanfield.runs import read_runs
 from tests.support.measured import BUDGET, FLOOR, PRODUCT, law_experiment, trace, write_store
 from theory.claims import CLAIMS
@@ -262,6 +263,15 @@ def test_a_law_the_data_reject_is_reported_as_not_supported(tmp_path):
     assert "Law one (largest stable η ∝ 1/S) is not supported" in text
     assert "S·η is no constant here" in text
     assert text.count("not a constant of these runs") >= 2
+    assert "touches the steepest slope" not in text
+
+
+def test_a_slope_at_the_edge_of_what_the_fit_allows_is_said(comparison):
+    import dataclasses
+
+    steep = dataclasses.replace(comparison.answer, budget_exponent=Estimate(-2.97, -3.0, -2.8))
+    text = text_of(report.render(dataclasses.replace(comparison, answer=steep)))
+    assert "touches the steepest slope that the fit allows (-3)" in text
 
 
 def test_two_horizons_that_decide_judge_the_forms(comparison):
@@ -296,8 +306,8 @@ def test_captions_carry_the_numbers_of_the_fit(comparison):
     assert comparison.map_fit.sentence in captions["budgets"]
     # drift 10*eta*(S - 1): largest stable 0.7, 0.75, 0.62 nat; smallest unstable 1.4, 1.5, 1.55 nat,
     # which two digits show as 1.4 to 1.5
-    assert "at the largest stable η the drift is 0.62 to 0.75 nat" in captions["drift"].lower()
-    assert "smallest unstable η the drift is 1.4 to 1.5 nat" in captions["drift"]
+    assert "at the largest stable η it goes over S from 0.62 to 0.75 nat, a factor 1.2" in captions["drift"]
+    assert "smallest unstable η it goes over S from 1.4 to 1.5 nat, a factor 1.1" in captions["drift"]
     assert "of these 5 runs at S = 8" in captions["rewards"]
 
 
