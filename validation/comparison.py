@@ -62,7 +62,8 @@ class Comparison:
         Degraded as unstable, which the answer uses, then degraded as stable.
     below_ceiling : Reading or None
         As the first, without the runs at S >= 2 whose rate lies above the ceiling of S = 1, where runs are
-        unstable without staleness too; None if the ceiling is not known or no run lies above it. A check, not a verdict.
+        unstable without staleness too; None if the ceiling is not known or no run lies above it. A check, not a
+        verdict.
     answer : Answer
         For a run as long as these.
     safe_rates : tuple of (S, float or None)

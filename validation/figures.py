@@ -194,10 +194,8 @@ def _budgets(comparison: Comparison) -> ReportFigure:
     caption = "Look at whether the marks of all S lie on one curve. "
     if known:
         least, most = min(known, key=lambda pair: pair[1]), max(known, key=lambda pair: pair[1])
-        caption += (
-            f"Fitted at each S alone{'' if below is calibration else ', the pale marks left out'}, η·T goes from {least[1]:.2g} (S = {least[0]:g}) to {most[1]:.2g} "
-            f"(S = {most[0]:g}). "
-        )
+        alone = "Fitted at each S alone" + ("" if below is calibration else ", the pale marks left out")
+        caption += f"{alone}, η·T goes from {least[1]:.2g} (S = {least[0]:g}) to {most[1]:.2g} (S = {most[0]:g}). "
     caption += comparison.map_fit.sentence
     return _figure(
         "budgets",

@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 from collections.abc import Iterable
 
 from meanfield.answer import RISK
@@ -30,7 +31,7 @@ _WHY_CHECK = (
 )
 _AT_THE_EDGE = (
     f"The interval of the budget exponent touches the steepest slope that the fit allows ({-max(SLOPE_RANGE):g}): the "
-    "collapse steps drop faster than that, as at a change of cause, and the number is no more than “steeper”."
+    "true one may be steeper. A jump in the collapse steps, as at a change of cause, looks like this."
 )
 _EDGE = 0.01
 """An end of an interval this near to the end of its range, as a share of the range, touches it."""
@@ -69,7 +70,14 @@ def render(comparison: Comparison) -> str:
 
 
 def _text(value: object) -> str:
-    return html.escape(str(value), quote=True)
+    """Escaped, with true minus signs and with intervals that no line break can split."""
+    escaped = html.escape(str(value), quote=True)
+    signed = re.sub(r"(?<![\w.])-(?=\d)", "−", escaped)
+    return re.sub(r" (\[[^\]]*\])", lambda interval: "\u00a0" + interval[1].replace(" ", "\u00a0"), signed)
+
+
+def _code(value: str) -> str:
+    return f"<pre>{html.escape(value)}</pre>"
 
 
 def _section(title: str, body: str) -> str:
@@ -143,7 +151,7 @@ def _answer(comparison: Comparison) -> str:
         )
         for row in answer.table
     ]
-    header = ("S", "half of the seeds survive: η", f"risk at most {RISK:.0%}: η", "set by")
+    header = ("S", "η at which half of the seeds stay stable", f"η at which {RISK:.0%} collapse", "set by")
     return (
         f'<p class="use">{_text(_plainly(comparison))}</p>\n<div class="tiles">{"".join(tiles)}</div>\n'
         f'<p class="use">{_text(use)}</p>\n'
@@ -164,9 +172,12 @@ def _plainly(comparison: Comparison) -> str:
 
 def _note(comparison: Comparison) -> str:
     share = f"{comparison.calibration.confidence:.0%}"
-    return (
-        f'<p class="note">Square brackets hold {share} intervals. Every run that is not stable counts as unstable.</p>'
+    said = (
+        f"Square brackets hold {share} intervals. Degraded runs count as unstable in the first rate; the second speaks "
+        f"of collapses within {comparison.experiment.max_steps} steps only, so where it is the larger one runs degrade "
+        "rather than collapse: stay below both."
     )
+    return f'<p class="note">{_text(said)}</p>'
 
 
 def _tile(name: str, meaning: str, estimate: Estimate) -> str:
@@ -289,8 +300,8 @@ def _method(comparison: Comparison) -> str:
     )
     return (
         f"<p>{_text(labels)}</p>\n<p>Runs made with {_text(made)}. Read with {_text(read)}.</p>\n"
-        f"<p>To reproduce:</p>\n<pre>{_text(commands)}</pre>\n<details><summary>experiment.toml</summary>\n"
-        f"<pre>{_text(experiment_toml(comparison.experiment))}</pre>\n</details>"
+        f"<p>To reproduce:</p>\n{_code(commands)}\n<details><summary>experiment.toml</summary>\n"
+        f"{_code(experiment_toml(comparison.experiment))}\n</details>"
     )
 
 

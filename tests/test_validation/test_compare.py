@@ -213,6 +213,14 @@ def test_the_page_is_one_file_without_script_or_network(page):
     assert page.count("<svg") == page.count("<figcaption") == 5
 
 
+def test_commands_and_the_experiment_file_keep_their_plain_characters(page):
+    shown = re.findall(r"<pre>(.*?)</pre>", page, flags=re.DOTALL)
+    assert len(shown) == 2
+    for text in shown:
+        assert "−" not in text
+        assert "\u00a0" not in text
+
+
 def test_names_from_the_experiment_are_escaped(page):
     assert "laws <hold>" not in page
     assert "laws &lt;hold&gt;" in page
@@ -271,7 +279,7 @@ def test_a_slope_at_the_edge_of_what_the_fit_allows_is_said(comparison):
 
     steep = dataclasses.replace(comparison.answer, budget_exponent=Estimate(-2.97, -3.0, -2.8))
     text = text_of(report.render(dataclasses.replace(comparison, answer=steep)))
-    assert "touches the steepest slope that the fit allows (-3)" in text
+    assert "touches the steepest slope that the fit allows (−3)" in text
 
 
 def test_two_horizons_that_decide_judge_the_forms(comparison):
