@@ -2,7 +2,8 @@
 
 The order: the boundary (every run that is not stable counts as unstable), the budget given the boundary, the
 way the two combine, and, where the data show that a collapse needs time, the boundary again with that time
-allowed for. Both readings of "degraded" are fitted. Nothing is random.
+allowed for. A collapse above the learning-rate ceiling, like one at S = 1, has nothing to do with staleness and
+is left out of the budget. Both readings of "degraded" are fitted. Nothing is random.
 """
 
 from __future__ import annotations
@@ -115,6 +116,11 @@ class Calibration:
         """Runs that would close the gaps, the most useful first."""
         return self.gaps.next_runs
 
+    @property
+    def budget_arm(self) -> Mask:
+        """Runs that the budget is fitted to, shape (number of observations,)."""
+        return _budget_arm(self.observations, self.boundary)
+
     def answers_at(self, sync_interval: float) -> bool:
         """Whether the boundary at S is known: by the fitted law, or by runs of both kinds at S itself."""
         if self.boundary is None or not np.isfinite(sync_interval):
@@ -162,7 +168,7 @@ def calibrate(runs: pd.DataFrame, *, confidence: float = CONFIDENCE) -> Calibrat
     exponent = _exponent(observations, boundary, confidence)
     at_law_one = fit_boundary(observations, unstable, time_share=time_share, exponent_axis=_LAW_ONE)
     at_law_two = _time_law(observations, boundary, _LAW_TWO)
-    slope = _slope(observations, time_law, confidence)
+    slope = _slope(observations.where(_budget_arm(observations, boundary)), time_law, confidence)
     outcome = checked["outcome"]
     return Calibration(
         observations=observations,
@@ -215,10 +221,18 @@ def _unstable_probability(arm: Observations, boundary: BoundaryPosterior | None)
     return probability
 
 
+def _budget_arm(observations: Observations, boundary: BoundaryPosterior | None) -> Mask:
+    """Finite S >= 2, and rates below the ceiling where it is known: above it runs collapse without staleness."""
+    arm = observations.law_arm
+    if boundary is None or boundary.log_ceiling is None:
+        return arm
+    return arm & (np.log(observations.learning_rate) < np.median(boundary.log_ceiling))
+
+
 def _time_law(
     observations: Observations, boundary: BoundaryPosterior | None, slope_axis: Array
 ) -> BudgetPosterior | None:
-    arm = observations.where(observations.law_arm)
+    arm = observations.where(_budget_arm(observations, boundary))
     if arm.timed.sum() < MIN_COLLAPSED:
         return None
     return fit_budget(arm, unstable_probability=_unstable_probability(arm, boundary), slope_axis=slope_axis)
@@ -257,11 +271,10 @@ def _exponent(observations: Observations, boundary: BoundaryPosterior | None, co
     return Estimate.from_atoms(-boundary.exponent, confidence=confidence, identified=identified)
 
 
-def _slope(observations: Observations, time_law: BudgetPosterior | None, confidence: float) -> Estimate:
+def _slope(arm: Observations, time_law: BudgetPosterior | None, confidence: float) -> Estimate:
     """Budget exponent; unknown with fewer than three timed collapses or a single rate among them."""
-    timed = observations.law_arm & observations.timed
-    rates = np.unique(observations.learning_rate[timed])
-    if time_law is None or timed.sum() < MIN_COLLAPSED_FOR_SLOPE or len(rates) < 2:
+    rates = np.unique(arm.learning_rate[arm.timed])
+    if time_law is None or arm.timed.sum() < MIN_COLLAPSED_FOR_SLOPE or len(rates) < 2:
         return Estimate.unknown()
     identified = _identified(time_law.slope, SLOPE_RANGE)
     return Estimate.from_atoms(-time_law.slope, confidence=confidence, identified=identified)

@@ -90,13 +90,8 @@ def fit_map(calibration: Calibration, *, initial_memory: float = INITIAL_MEMORY)
 def _collapses(calibration: Calibration, product: float) -> tuple[Array, Array]:
     """S*eta and eta*T (middle of the onset interval) of the collapses that the map can speak of."""
     seen = calibration.observations
-    ceiling = calibration.learning_rate_ceiling.estimate
-    used = seen.where(
-        seen.law_arm
-        & seen.collapsed
-        & (seen.sync_interval * seen.learning_rate > product)
-        & (seen.learning_rate < (np.inf if ceiling is None else ceiling))
-    )
+    above_threshold = seen.sync_interval * seen.learning_rate > product
+    used = seen.where(calibration.budget_arm & seen.collapsed & above_threshold)
     return used.sync_interval * used.learning_rate, used.learning_rate * 0.5 * (used.low + used.high)
 
 

@@ -20,6 +20,8 @@ BETWEEN_LAWS = 0.75
 """A run at this exponent lies midway between what -1/2 and -1 predict."""
 BELOW_BOUNDARY = 0.5
 """Share of the boundary's rate at which a long run tests for a budget without staleness."""
+CEILING_SHARE = 0.9
+"""How near to the learning-rate ceiling a run may come that is to show staleness."""
 MAX_NEXT_RUNS = 6
 """More than this is a sweep, not a next run."""
 
@@ -182,17 +184,21 @@ def _ceiling_gap(calibration: Calibration) -> list[_Gap]:
 
 def _budget_gaps(calibration: Calibration) -> list[_Gap]:
     seen = calibration.observations
-    arm = seen.where(seen.law_arm)
+    arm = seen.where(calibration.budget_arm)
     collapsed = arm.where(arm.timed)
     if len(collapsed) < MIN_COLLAPSED:
         count = "no run" if len(collapsed) == 0 else "one run"
-        sentence = f"budget, budget_exponent: {count} at finite S >= 2 has a collapse step; two are needed"
+        sentence = (
+            f"budget, budget_exponent: {count} at finite S >= 2, below the ceiling, has a collapse step; two are needed"
+        )
         return [(sentence, _above_boundary(calibration))]
     if calibration.budget_exponent.identified:
         return []
     fastest = float(collapsed.learning_rate.max())
     at = float(collapsed.sync_interval[np.argmax(collapsed.learning_rate)])
-    run = _run(calibration, at, STEP_OUT * fastest, "the budget exponent: a collapse at another rate")
+    faster = _below_ceiling(calibration, STEP_OUT * fastest)
+    rate = faster if faster > fastest else fastest / STEP_OUT
+    run = _run(calibration, at, rate, "the budget exponent: a collapse at another rate")
     return [("budget_exponent: the collapsed runs share one rate or are too few; add a second rate", (run,))]
 
 
@@ -204,8 +210,14 @@ def _above_boundary(calibration: Calibration) -> tuple[NextRun, ...]:
     sync_interval = float(seen.law_intervals[-1])
     here = seen.where(seen.sync_interval == sync_interval)
     at_boundary = float(np.exp(np.median(boundary.log_power_law(sync_interval))))
-    rate = STEP_OUT * max(at_boundary, float(here.learning_rate.max()))
+    rate = _below_ceiling(calibration, STEP_OUT * max(at_boundary, float(here.learning_rate.max())))
     return (_run(calibration, sync_interval, rate, "the budget: a collapse, with its step logged"),)
+
+
+def _below_ceiling(calibration: Calibration, rate: float) -> float:
+    """Return the rate, or one just below the ceiling: above it a collapse says nothing of the budget."""
+    ceiling = calibration.learning_rate_ceiling.estimate
+    return rate if ceiling is None else min(rate, CEILING_SHARE * ceiling)
 
 
 def _combination_gap(calibration: Calibration) -> list[_Gap]:
@@ -235,6 +247,12 @@ def _warnings(calibration: Calibration) -> list[str]:
         warnings.append("runs with S = inf are left out: they have no place in a power law")
     if (seen.on_policy & seen.collapsed).any():
         warnings.append("collapses at S = 1 set the ceiling and are left out of the budget")
+    above = seen.law_arm & ~calibration.budget_arm & seen.collapsed
+    if above.any():
+        warnings.append(
+            f"{int(above.sum())} collapse(s) above the learning-rate ceiling happen without staleness too and are left "
+            "out of the budget"
+        )
     if seen.on_policy.any() and (seen.collapsed | seen.degraded)[seen.on_policy].all():
         warnings.append("every run at S = 1 is unstable, so what looks like staleness may be the rate alone")
     if seen.degraded.any():

@@ -65,7 +65,7 @@ class Observations:
 
     @property
     def law_arm(self) -> Mask:
-        """Runs that enter the power law: finite S >= 2 (THEORY 3.7: S = 1 is a different regime)."""
+        """Runs that enter the power law: finite S >= 2 (at S = 1 nothing is stale, so it is another regime)."""
         return (self.sync_interval >= 2) & np.isfinite(self.sync_interval)
 
     @property

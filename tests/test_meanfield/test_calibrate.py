@@ -36,7 +36,8 @@ def test_a_sweep_of_known_laws_is_recovered_with_ceiling():
     assert found.boundary_exponent.high - found.boundary_exponent.low < 0.9
     assert found.budget_exponent.contains(-1.0)
     assert found.reference_sync_interval == pytest.approx(np.sqrt(128.0))
-    assert [S for S, _ in found.interval_budgets] == list(INTERVALS)
+    # at S = 2 the law lies at twice the ceiling, so no collapse there is owed to staleness
+    assert [S for S, _ in found.interval_budgets] == [S for S in INTERVALS if S > 2]
     assert law_one(found).word == "supported"
     assert law_two(found).word == "supported"
 
@@ -96,6 +97,22 @@ def with_times(seed, slope, *, factor=1.0):
     rng = np.random.default_rng(seed)
     times = np.ceil(times * np.exp(0.1 * rng.normal(size=len(runs))))
     return runs.assign(collapse_step=times.where(runs["outcome"] == "collapsed"))
+
+
+def test_collapses_above_the_ceiling_do_not_move_the_budget():
+    """They come at once, without staleness; with them the slope would be far from -1."""
+    runs = draw_sweep(40, ceiling=0.012, intervals=(1.0, *INTERVALS), num_seeds=4)
+    at_once = (runs["learning_rate"] > 0.02) & (runs["outcome"] == "collapsed")
+    assert at_once.sum() > 20
+    moved = runs.copy()
+    moved.loc[at_once, "collapse_step"] = 2.0
+    before, after = calibrate(runs), calibrate(moved)
+    assert after.budget == before.budget
+    assert after.budget_exponent == before.budget_exponent
+    assert after.budget_exponent.contains(-1.0)
+    assert any("above the learning-rate ceiling happen without staleness" in warning for warning in after.warnings)
+    without_arm = calibrate(moved[moved["sync_interval"] > 1])
+    assert not without_arm.budget_exponent.contains(-1.0)
 
 
 def test_law_two_has_every_verdict():
