@@ -115,7 +115,7 @@ def write_runs(frame: pd.DataFrame, path: str | Path) -> None:
     path = Path(path)
     if not path.parent.is_dir():
         raise InputError("path", "lie in an existing folder", path, "Make the folder first.")
-    text = check_runs(frame).to_csv(index=False)
+    text = check_runs(frame).convert_dtypes().to_csv(index=False)  # 800, not 800.0
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     with beside.open("w", encoding="utf-8", newline="") as file:
         file.write(text)
