@@ -24,7 +24,7 @@ SCHEMA = "driftlaw.compare/1"
 """Name and version of the JSON object."""
 DEGRADED_UNSTABLE = "degraded as unstable"
 DEGRADED_STABLE = "degraded as stable"
-BELOW_CEILING = "check: below the ceiling"
+CEILING_IGNORED = "check: ceiling ignored"
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,9 @@ class Comparison:
         The labelled runs.
     readings : tuple of Reading
         Degraded as unstable, which the answer uses, then degraded as stable.
-    below_ceiling : Reading or None
-        As the first, without the runs at S >= 2 whose rate lies above the ceiling of S = 1, where runs are
-        unstable without staleness too; None if the ceiling is not known or no run lies above it. A check, not a
-        verdict.
+    ceiling_ignored : Reading or None
+        As the first, from the runs at S >= 2 alone, so that no ceiling is known and collapses above it count for
+        the budget; None if the first leaves out no collapse for that reason. A check, not a verdict.
     answer : Answer
         For a run as long as these.
     safe_rates : tuple of (S, float or None)
@@ -79,7 +78,7 @@ class Comparison:
     rule: LabelRule
     runs: "pd.DataFrame"
     readings: tuple[Reading, Reading]
-    below_ceiling: Reading | None
+    ceiling_ignored: Reading | None
     answer: Answer
     safe_rates: tuple[tuple[float, float | None], ...]
     map_fit: MapFit
@@ -92,7 +91,7 @@ class Comparison:
     @property
     def checks(self) -> tuple[Reading, ...]:
         """Readings that are no verdict: none or one."""
-        return () if self.below_ceiling is None else (self.below_ceiling,)
+        return () if self.ceiling_ignored is None else (self.ceiling_ignored,)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -177,7 +176,7 @@ def compare(store: Path, *, rule: LabelRule = DEFAULT_RULE) -> Comparison:
         rule=rule,
         runs=runs,
         readings=readings,
-        below_ceiling=_below_ceiling(runs, calibration.learning_rate_ceiling.estimate),
+        ceiling_ignored=_ceiling_ignored(runs, calibration),
         answer=answer(calibration, Question(horizon=experiment.max_steps)),
         safe_rates=_safe_rates(calibration, horizon=experiment.max_steps),
         map_fit=fit_map(calibration),
@@ -197,11 +196,10 @@ def _degraded_as_stable(runs: "pd.DataFrame") -> "pd.DataFrame":
     return read
 
 
-def _below_ceiling(runs: "pd.DataFrame", ceiling: float | None) -> Reading | None:
-    if ceiling is None:
-        return None
-    above = (runs["sync_interval"] >= 2) & (runs["learning_rate"] > ceiling)
-    return _read(runs[~above], BELOW_CEILING) if above.any() else None
+def _ceiling_ignored(runs: "pd.DataFrame", calibration: Calibration) -> Reading | None:
+    seen = calibration.observations
+    left_out = seen.law_arm & ~calibration.budget_arm & seen.collapsed
+    return _read(runs[runs["sync_interval"] >= 2], CEILING_IGNORED) if left_out.any() else None
 
 
 def _safe_rates(calibration: Calibration, *, horizon: float) -> tuple[tuple[float, float | None], ...]:

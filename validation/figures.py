@@ -170,9 +170,9 @@ def _steps(comparison: Comparison) -> ReportFigure:
         caption += f"Here the slope is {said_exponent(slope)}."
         above = 0 if ceiling is None else int((collapsed["learning_rate"] > ceiling).sum())
         if above:
-            caption = caption.removesuffix(".") + (
-                f", but {above} of the {len(collapsed)} collapses at S ≥ 2 lie right of the ceiling, where runs "
-                "are unstable without staleness too."
+            caption += (
+                f" It leaves out {above} of the {len(collapsed)} collapses at S ≥ 2, those right of the ceiling, where "
+                "runs are unstable without staleness too."
             )
     curve = budget_curve(calibration.budget, learning_rates=_rates(comparison, 60))
     return _figure(
@@ -189,13 +189,14 @@ def _budgets(comparison: Comparison) -> ReportFigure:
         products = np.asarray(comparison.experiment.sync_interval)[:, None] * _rates(comparison, 2)
         axis = np.geomspace(products.min(), products.max(), 400)
         curve = exit_budget_curve(parameters, products=axis)
-    below = calibration if comparison.below_ceiling is None else comparison.below_ceiling.calibration
-    known = [(S, one.estimate) for S, one in below.interval_budgets if one.estimate is not None]
+    known = [(S, one.estimate) for S, one in calibration.interval_budgets if one.estimate is not None]
     caption = "Look at whether the marks of all S lie on one curve. "
     if known:
         least, most = min(known, key=lambda pair: pair[1]), max(known, key=lambda pair: pair[1])
-        alone = "Fitted at each S alone" + ("" if below is calibration else ", the pale marks left out")
-        caption += f"{alone}, η·T goes from {least[1]:.2g} (S = {least[0]:g}) to {most[1]:.2g} (S = {most[0]:g}). "
+        caption += (
+            f"Fitted at each S alone, η·T goes from {least[1]:.2g} (S = {least[0]:g}) to {most[1]:.2g} "
+            f"(S = {most[0]:g}). "
+        )
     caption += comparison.map_fit.sentence
     return _figure(
         "budgets",

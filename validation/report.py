@@ -26,8 +26,8 @@ _WOULD_TEST = {
 """What would test a claim that a sweep of outcomes and collapse times does not test."""
 _FORMS = {"C7": Combination.MIN, "C8": Combination.MAX}
 _WHY_CHECK = (
-    "The check is no verdict: above the ceiling runs are unstable at S = 1 too, so what happens there at S ≥ 2 says "
-    "little about staleness. The check shows what the same fit says without those runs."
+    "The check is no verdict. The budget leaves out collapses above the ceiling, because there runs are unstable at "
+    "S = 1 too. The check knows no ceiling: it fits the runs at S ≥ 2 alone and keeps every collapse."
 )
 _AT_THE_EDGE = (
     f"The interval of the budget exponent touches the steepest slope that the fit allows ({-max(SLOPE_RANGE):g}): the "
@@ -151,7 +151,12 @@ def _answer(comparison: Comparison) -> str:
         )
         for row in answer.table
     ]
-    header = ("S", "η at which half of the seeds stay stable", f"η at which {RISK:.0%} collapse", "set by")
+    header = (
+        "S",
+        "η at which half of the seeds stay stable",
+        f"largest η with at most {RISK:.0%} collapsing",
+        "set by",
+    )
     return (
         f'<p class="use">{_text(_plainly(comparison))}</p>\n<div class="tiles">{"".join(tiles)}</div>\n'
         f'<p class="use">{_text(use)}</p>\n'
@@ -207,7 +212,7 @@ def _verdicts(comparison: Comparison) -> str:
         name = f"<b>{_text(record.id)}</b> {_text(record.title)}"
         rule = "" if record.verdict_rule is None else f"<small>Rule: {_text(record.verdict_rule)}</small>"
         rows.append((name, f"{_text(record.statement)}<small>{_text(record.source)}</small>{rule}", cell))
-    checks = "" if comparison.below_ceiling is None else f'<p class="note">{_text(_WHY_CHECK)}</p>'
+    checks = "" if comparison.ceiling_ignored is None else f'<p class="note">{_text(_WHY_CHECK)}</p>'
     others = f'<p>{_chip("not tested")} by this sweep:</p>\n<ul class="untested">{"".join(untested)}</ul>'
     return "\n".join((_table(("claim", "what it says", "this sweep"), rows), checks, others))
 

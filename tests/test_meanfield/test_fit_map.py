@@ -33,8 +33,9 @@ def test_the_map_that_made_the_runs_is_found():
     assert fit.parameters.initial_memory == INITIAL_MEMORY
 
 
-def test_the_radius_makes_model_and_runs_agree_in_the_median():
-    calibration = calibrate(model_runs())
+@pytest.mark.parametrize("runs", [model_runs(), draw_sweep(1, scale=0.6)], ids=["of the map", "some below C"])
+def test_the_radius_makes_model_and_runs_agree_in_the_median(runs):
+    calibration = calibrate(runs)
     fit = fit_map(calibration)
     seen = calibration.observations
     product = seen.sync_interval * seen.learning_rate

@@ -216,6 +216,9 @@ def test_drift_has_a_line_per_interval_and_says_why_one_is_missing(axes):
     x, y = axes.lines[0].get_data()
     assert x == pytest.approx(3 * np.array(RATES))
     assert y == pytest.approx(60 * np.array(RATES))
+    stable, unstable = (np.asarray(one.get_offsets())[0] for one in axes.collections)
+    assert stable == pytest.approx([3 * 0.02, 60 * 0.02])
+    assert unstable == pytest.approx([3 * 0.05, 60 * 0.05])
     assert [len(one.get_offsets()) for one in axes.collections] == [3, 3]
 
 
