@@ -167,11 +167,14 @@ def _steps(comparison: Comparison) -> ReportFigure:
     if slope.estimate is None:
         caption += f"These runs do not give a slope: {len(collapsed)} collapsed at S ≥ 2."
     else:
-        caption += f"Here the slope is {said_exponent(slope)}."
+        caption += (
+            f"Here the slope is {said_exponent(slope)}; line and slope also count the runs that had not collapsed when "
+            "they degraded or ended, so the line may lie above the marks."
+        )
         above = 0 if ceiling is None else int((collapsed["learning_rate"] > ceiling).sum())
         if above:
             caption += (
-                f" It leaves out {above} of the {len(collapsed)} collapses at S ≥ 2, those right of the ceiling, where "
+                f" They leave out {above} of the {len(collapsed)} collapses at S ≥ 2, those right of the ceiling, where "
                 "runs are unstable without staleness too."
             )
     curve = budget_curve(calibration.budget, learning_rates=_rates(comparison, 60))
