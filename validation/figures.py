@@ -174,7 +174,7 @@ def _steps(comparison: Comparison) -> ReportFigure:
         above = 0 if ceiling is None else int((collapsed["learning_rate"] > ceiling).sum())
         if above:
             caption += (
-                f" They leave out {above} of the {len(collapsed)} collapses at S ≥ 2, those right of the ceiling, where "
+                f" They leave out {above} of the {len(collapsed)} collapses at S ≥ 2, right of the ceiling, where "
                 "runs are unstable without staleness too."
             )
     curve = budget_curve(calibration.budget, learning_rates=_rates(comparison, 60))

@@ -312,7 +312,7 @@ def test_captions_carry_the_numbers_of_the_fit(comparison):
     captions = {one.name: one.caption for one in report_figures(comparison)}
     assert said_exponent(comparison.calibration.boundary_exponent) in captions["phase"]
     assert said_exponent(comparison.calibration.budget_exponent) in captions["steps"]
-    assert "leave out 6 of the 18 collapses at S ≥ 2, those right of the ceiling" in captions["steps"]
+    assert "leave out 6 of the 18 collapses at S ≥ 2, right of the ceiling" in captions["steps"]
     assert comparison.map_fit.sentence in captions["budgets"]
     # drift 10*eta*(S - 1): largest stable 0.7, 0.75, 0.62 nat; smallest unstable 1.4, 1.5, 1.55 nat,
     # which two digits show as 1.4 to 1.5
