@@ -24,6 +24,12 @@ NUM_RATES = 241
 """Candidate rates between a thirtieth of the smallest and the largest tested one: steps of 2 to 4 %."""
 RATE_FLOOR = 1.0 / 30.0
 """A recommendation never goes below this share of the smallest tested rate."""
+_COMBINED: Mapping[Combination, Callable[[Array, Array], Array] | None] = {
+    Combination.MAX: np.maximum,
+    Combination.MIN: np.minimum,
+    Combination.UNDECIDED: None,
+}
+"""How the boundary and budget / horizon give the largest rate; undecided data allow the boundary alone."""
 _SHUFFLE = (np.arange(NUM_ATOMS) * 2531) % NUM_ATOMS
 """Pairs the atoms of two independent posteriors (2531 is odd, so this is a permutation of 2**12 places)."""
 
@@ -100,19 +106,14 @@ def max_rate(calibration: Calibration, sync_interval: float, *, horizon: float) 
     law = boundary.log_power_law(sync_interval) if sync_interval >= 2 else np.full_like(log_rate, np.inf)
     capped = boundary.log_ceiling is not None and float(np.mean(log_rate < law)) > 0.5
     binding = CEILING if capped else STALENESS
-    time_law = calibration.time_law_at_law_two
-    if time_law is not None and sync_interval >= 2:
+    time_law, combine = calibration.time_law_at_law_two, _COMBINED[calibration.combination]
+    if time_law is not None and combine is not None and sync_interval >= 2:
         log_spent = (time_law.log_time + time_law.mean_log_rate)[_SHUFFLE] - np.log(horizon)
-        outer = _inner_or_outer(calibration.combination)
-        combined = outer(log_rate, log_spent)
+        combined = combine(log_rate, log_spent)
         binding = HORIZON if float(np.mean(combined != log_rate)) > 0.5 else binding
         log_rate = combined
     estimate = Estimate.from_atoms(np.exp(log_rate), confidence=calibration.confidence)
     return MaxRate(sync_interval, estimate, binding)
-
-
-def _inner_or_outer(combination: Combination) -> Callable[[Array, Array], Array]:
-    return np.minimum if combination is Combination.MIN else np.maximum
 
 
 def measured_intervals(calibration: Calibration) -> list[float]:
@@ -140,12 +141,14 @@ def recommend_rate(
 ) -> tuple[float, float] | None:
     """Largest rate at S below which every rate keeps the risk, with its own risk; None if there is none.
 
-    Never above the largest tested rate at finite S, nor below a thirtieth of the smallest.
+    Never above the lower end of the interval of the largest stable rate (a low risk of collapse is no use where
+    runs degrade instead), nor above the largest tested rate, nor below a thirtieth of the smallest.
     """
-    if not calibration.answers_at(sync_interval):
-        return None
     rates = calibration.observations.learning_rate
-    candidates = np.geomspace(rates.min() * RATE_FLOOR, rates.max(), NUM_RATES)
+    stable = max_rate(calibration, sync_interval, horizon=horizon).max_learning_rate.low
+    if stable is None or stable <= rates.min() * RATE_FLOOR:
+        return None
+    candidates = np.geomspace(rates.min() * RATE_FLOOR, min(stable, rates.max()), NUM_RATES)
     risks = collapse_risk(calibration, sync_interval, learning_rate=candidates, horizon=horizon)
     if risks is None or risks[0] > risk:
         return None

@@ -38,14 +38,20 @@ class Verdict:
 
 
 def law_one(calibration: Calibration) -> Verdict:
-    """Law 1: the boundary exponent's interval contains -1 and excludes -1/2.
+    """Law 1: the boundary exponent's interval contains -1 and excludes -1/2; degraded runs count as unstable.
 
-    Numbers: exponent, exponent_low, exponent_high, and the same under the other reading of degraded runs
-    (exponent_collapsed_only, ...), which the rule does not use.
+    Numbers: exponent, exponent_low, exponent_high.
     """
-    exponent = calibration.boundary_exponent
-    other = calibration.boundary_exponent_collapsed_only
-    numbers = {**_numbers("exponent", exponent), **_numbers("exponent_collapsed_only", other)}
+    return _judge_boundary(calibration.boundary_exponent)
+
+
+def law_one_collapsed_only(calibration: Calibration) -> Verdict:
+    """Law 1 under the other reading: degraded runs count as stable. Numbers as `law_one`."""
+    return _judge_boundary(calibration.boundary_exponent_collapsed_only)
+
+
+def _judge_boundary(exponent: Estimate) -> Verdict:
+    numbers = _numbers("exponent", exponent)
     if not exponent.identified:
         return Verdict("C1", INCONCLUSIVE, "The boundary exponent is not identified by these runs.", numbers)
     said = f"The boundary exponent is {_said(exponent)}, which"

@@ -59,9 +59,15 @@ CLAIMS: tuple[Claim, ...] = (
         "law two: the budget",
         "Among runs that collapse, the collapse time scales as 1/eta: collapse comes after about the same "
         "eta*T, whatever S.",
-        ("vanilla GRPO", "constant learning rate", "the run collapses", "one model and setup"),
+        (
+            "vanilla GRPO",
+            "constant learning rate",
+            "the run collapses and would not at S = 1",
+            "one model and setup",
+        ),
         f"{_PAPER} v3, abstract",
         "reported",
+        "Collapses at S = 1, and above the learning-rate ceiling where S = 1 runs show one, do not count. "
         "Supported if the 90 % interval of the slope of log T on log eta contains -1 and is narrower than "
         "0.5, and the budgets at each S lie within a factor 1.5; not supported if the interval excludes -1; "
         "else inconclusive.",

@@ -66,10 +66,9 @@ def _verdicts(comparison: "Comparison") -> "Table":
     from theory.claims import claim
 
     table = Table("claim", "reading", "verdict", "because", box=box.SIMPLE_HEAD)
-    for index in range(2):
-        for reading in (*comparison.readings, *comparison.checks):
-            verdict = reading.verdicts[index]
-            table.add_row(claim(verdict.claim_id).title.partition(":")[0], reading.name, verdict.word, verdict.sentence)
+    for one in (*comparison.judgements, *comparison.checks):
+        verdict = one.verdict
+        table.add_row(claim(verdict.claim_id).title, one.reading, verdict.word, verdict.sentence)
     return table
 
 

@@ -12,7 +12,7 @@ from meanfield.fit_map import MapFit, fit_map
 from meanfield.labels import DEFAULT_RULE, LabelRule, label_sweep
 from meanfield.outcomes import Outcome
 from meanfield.recommend import measured_intervals, recommend_rate
-from meanfield.verdicts import Verdict, law_one, law_two
+from meanfield.verdicts import Verdict, law_one, law_one_collapsed_only, law_two
 from validation.config import Experiment
 from validation.store import done_flags, open_sweep, stored_experiment
 
@@ -24,24 +24,16 @@ SCHEMA = "driftlaw.compare/1"
 """Name and version of the JSON object."""
 DEGRADED_UNSTABLE = "degraded as unstable"
 DEGRADED_STABLE = "degraded as stable"
+DEGRADED_CENSORED = "degraded censored at its onset"
 CEILING_IGNORED = "check: ceiling ignored"
 
 
 @dataclass(frozen=True)
-class Reading:
-    """One reading of the degraded runs, with what it gives.
+class Judgement:
+    """A verdict, and how the runs were read for it."""
 
-    Parameters
-    ----------
-    name : str
-    calibration : Calibration
-    verdicts : tuple of Verdict
-        Law one, law two.
-    """
-
-    name: str
-    calibration: Calibration
-    verdicts: tuple[Verdict, Verdict]
+    reading: str
+    verdict: Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +50,12 @@ class Comparison:
     rule : LabelRule
     runs : DataFrame
         The labelled runs.
-    readings : tuple of Reading
-        Degraded as unstable, which the answer uses, then degraded as stable.
-    ceiling_ignored : Reading or None
-        As the first, from the runs at S >= 2 alone, so that no ceiling is known and collapses above it count for
-        the budget; None if the first leaves out no collapse for that reason. A check, not a verdict.
+    calibration : Calibration
+    judgements : tuple of Judgement
+        Law one under both readings of degraded, the one that the answer uses first; law two.
+    checks : tuple of Judgement
+        Both laws from the runs at S >= 2 alone, so that no ceiling is known and collapses above it count for the
+        budget; empty if no collapse is left out for that reason. No verdicts.
     answer : Answer
         For a run as long as these.
     safe_rates : tuple of (S, float or None)
@@ -77,21 +70,12 @@ class Comparison:
     num_done: int
     rule: LabelRule
     runs: "pd.DataFrame"
-    readings: tuple[Reading, Reading]
-    ceiling_ignored: Reading | None
+    calibration: Calibration
+    judgements: tuple[Judgement, ...]
+    checks: tuple[Judgement, ...]
     answer: Answer
     safe_rates: tuple[tuple[float, float | None], ...]
     map_fit: MapFit
-
-    @property
-    def calibration(self) -> Calibration:
-        """The calibration under the default reading."""
-        return self.readings[0].calibration
-
-    @property
-    def checks(self) -> tuple[Reading, ...]:
-        """Readings that are no verdict: none or one."""
-        return () if self.ceiling_ignored is None else (self.ceiling_ignored,)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -122,8 +106,8 @@ class Comparison:
             "shards": {"done": self.num_done, "total": self.num_shards},
             "outcomes": self.counts,
             "answer": self.answer.to_json(),
-            "verdicts": {reading.name: [_verdict_json(one) for one in reading.verdicts] for reading in self.readings},
-            "checks": {check.name: [_verdict_json(one) for one in check.verdicts] for check in self.checks},
+            "verdicts": [_judgement_json(one) for one in self.judgements],
+            "checks": [_judgement_json(one) for one in self.checks],
             "safe_rates": [{"sync_interval": S, "learning_rate": rate} for S, rate in self.safe_rates],
             "interval_budgets": [
                 {"sync_interval": S, **budget.to_json()} for S, budget in self.calibration.interval_budgets
@@ -142,7 +126,7 @@ class Comparison:
 
 
 def compare(store: Path, *, rule: LabelRule = DEFAULT_RULE) -> Comparison:
-    """Label the runs of a sweep, fit them under both readings of degraded, and judge the two laws.
+    """Label the runs of a sweep, calibrate them, and judge the two laws.
 
     Parameters
     ----------
@@ -165,8 +149,7 @@ def compare(store: Path, *, rule: LabelRule = DEFAULT_RULE) -> Comparison:
     dataset = open_sweep(store)
     flags = done_flags(store)
     runs = label_sweep(dataset, rule=rule)
-    readings = (_read(runs, DEGRADED_UNSTABLE), _read(_degraded_as_stable(runs), DEGRADED_STABLE))
-    calibration = readings[0].calibration
+    calibration = calibrate(runs)
     return Comparison(
         store=store,
         experiment=experiment,
@@ -175,31 +158,26 @@ def compare(store: Path, *, rule: LabelRule = DEFAULT_RULE) -> Comparison:
         num_done=int(flags.sum()),
         rule=rule,
         runs=runs,
-        readings=readings,
-        ceiling_ignored=_ceiling_ignored(runs, calibration),
+        calibration=calibration,
+        judgements=(
+            Judgement(DEGRADED_UNSTABLE, law_one(calibration)),
+            Judgement(DEGRADED_STABLE, law_one_collapsed_only(calibration)),
+            Judgement(DEGRADED_CENSORED, law_two(calibration)),
+        ),
+        checks=_checks(runs, calibration),
         answer=answer(calibration, Question(horizon=experiment.max_steps)),
         safe_rates=_safe_rates(calibration, horizon=experiment.max_steps),
         map_fit=fit_map(calibration),
     )
 
 
-def _read(runs: "pd.DataFrame", name: str) -> Reading:
-    calibration = calibrate(runs)
-    return Reading(name, calibration, (law_one(calibration), law_two(calibration)))
-
-
-def _degraded_as_stable(runs: "pd.DataFrame") -> "pd.DataFrame":
-    read = runs.copy()
-    degraded = read["outcome"] == Outcome.DEGRADED.word
-    read.loc[degraded, "outcome"] = Outcome.STABLE.word
-    read.loc[degraded, ["collapse_step", "collapse_step_low", "collapse_step_high"]] = float("nan")
-    return read
-
-
-def _ceiling_ignored(runs: "pd.DataFrame", calibration: Calibration) -> Reading | None:
+def _checks(runs: "pd.DataFrame", calibration: Calibration) -> tuple[Judgement, ...]:
     seen = calibration.observations
     left_out = seen.law_arm & ~calibration.budget_arm & seen.collapsed
-    return _read(runs[runs["sync_interval"] >= 2], CEILING_IGNORED) if left_out.any() else None
+    if not left_out.any():
+        return ()
+    ignoring = calibrate(runs[runs["sync_interval"] >= 2])
+    return tuple(Judgement(CEILING_IGNORED, law(ignoring)) for law in (law_one, law_two))
 
 
 def _safe_rates(calibration: Calibration, *, horizon: float) -> tuple[tuple[float, float | None], ...]:
@@ -210,9 +188,11 @@ def _safe_rates(calibration: Calibration, *, horizon: float) -> tuple[tuple[floa
     return tuple(safe)
 
 
-def _verdict_json(verdict: Verdict) -> dict[str, Any]:
+def _judgement_json(judgement: Judgement) -> dict[str, Any]:
+    verdict = judgement.verdict
     return {
         "claim": verdict.claim_id,
+        "reading": judgement.reading,
         "verdict": verdict.word,
         "sentence": verdict.sentence,
         "numbers": dict(verdict.numbers),

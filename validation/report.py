@@ -166,7 +166,7 @@ def _answer(comparison: Comparison) -> str:
 
 def _plainly(comparison: Comparison) -> str:
     """The two verdicts, and what they mean for the reader, in one or two sentences."""
-    one, two = (verdict.word for verdict in comparison.readings[0].verdicts)
+    one, _, two = (judgement.verdict.word for judgement in comparison.judgements)
     said = f"Law one (largest stable η ∝ 1/S) is {one}; law two (collapse after a fixed η·T) is {two}."
     if comparison.answer.critical_product.estimate is None:
         return f"{said} The boundary is not known from these runs."
@@ -178,9 +178,8 @@ def _plainly(comparison: Comparison) -> str:
 def _note(comparison: Comparison) -> str:
     share = f"{comparison.calibration.confidence:.0%}"
     said = (
-        f"Square brackets hold {share} intervals. Degraded runs count as unstable in the first rate; the second speaks "
-        f"of collapses within {comparison.experiment.max_steps} steps only, so where it is the larger one runs degrade "
-        "rather than collapse: stay below both."
+        f"Square brackets hold {share} intervals. Degraded runs count as unstable in the first rate. The second keeps "
+        f"the risk of a collapse within {comparison.experiment.max_steps} steps and stays below the first's interval."
     )
     return f'<p class="note">{_text(said)}</p>'
 
@@ -212,7 +211,7 @@ def _verdicts(comparison: Comparison) -> str:
         name = f"<b>{_text(record.id)}</b> {_text(record.title)}"
         rule = "" if record.verdict_rule is None else f"<small>Rule: {_text(record.verdict_rule)}</small>"
         rows.append((name, f"{_text(record.statement)}<small>{_text(record.source)}</small>{rule}", cell))
-    checks = "" if comparison.ceiling_ignored is None else f'<p class="note">{_text(_WHY_CHECK)}</p>'
+    checks = "" if not comparison.checks else f'<p class="note">{_text(_WHY_CHECK)}</p>'
     others = f'<p>{_chip("not tested")} by this sweep:</p>\n<ul class="untested">{"".join(untested)}</ul>'
     return "\n".join((_table(("claim", "what it says", "this sweep"), rows), checks, others))
 
@@ -223,10 +222,12 @@ def _chip(word: str) -> str:
 
 def _verdict_cell(comparison: Comparison, record: Claim) -> str | None:
     """What the sweep says about a claim, as HTML; None if it does not test it."""
-    judged = [(reading.name, one) for reading in comparison.readings for one in reading.verdicts]
-    of_claim = [(name, one) for name, one in judged if one.claim_id == record.id]
-    if of_claim:
-        said = [f"<p>{_chip(one.word)} {_text(one.sentence)}<small>{_text(name)}</small></p>" for name, one in of_claim]
+    said = [
+        f"<p>{_chip(one.verdict.word)} {_text(one.verdict.sentence)}<small>{_text(one.reading)}</small></p>"
+        for one in comparison.judgements
+        if one.verdict.claim_id == record.id
+    ]
+    if said:
         return "".join(said) + _check(comparison, record)
     combination = comparison.answer.combination
     if record.id not in _FORMS or combination is Combination.UNDECIDED:
@@ -238,10 +239,9 @@ def _verdict_cell(comparison: Comparison, record: Claim) -> str | None:
 def _check(comparison: Comparison, record: Claim) -> str:
     """The same rule without the runs above the ceiling, said to be no verdict."""
     said = [
-        f"<p><small>{_text(check.name)}: {_text(one.sentence)}</small></p>"
+        f"<p><small>{_text(check.reading)}: {_text(check.verdict.sentence)}</small></p>"
         for check in comparison.checks
-        for one in check.verdicts
-        if one.claim_id == record.id
+        if check.verdict.claim_id == record.id
     ]
     return "".join(said)
 

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -54,9 +55,16 @@ def test_the_recommended_rate_is_the_largest_that_keeps_the_risk(plain):
     assert shorter > rate
 
 
-def test_the_rate_at_even_risk_is_the_boundary(plain):
-    rate, _ = recommend_rate(plain, 16.0, horizon=LONG, risk=0.5)
-    assert rate == pytest.approx(max_rate(plain, 16.0, horizon=LONG).max_learning_rate.estimate, rel=0.1)
+def test_a_recommended_rate_stays_below_the_boundary_however_short_the_run(plain):
+    """Within 5 steps almost nothing collapses, but runs above the boundary are unstable all the same."""
+    rate, risk = recommend_rate(plain, 16.0, horizon=5.0, risk=0.5)
+    assert risk < 0.05
+    assert rate == pytest.approx(max_rate(plain, 16.0, horizon=5.0).max_learning_rate.low, rel=1e-9)
+
+
+def test_the_risk_at_the_boundary_is_even(plain):
+    rate = max_rate(plain, 16.0, horizon=LONG).max_learning_rate.estimate
+    assert collapse_risk(plain, 16.0, learning_rate=np.array([rate]), horizon=LONG)[0] == pytest.approx(0.5, abs=0.05)
 
 
 def test_the_table_follows_the_boundary_then_the_horizon_then_the_ceiling(with_ceiling):
@@ -64,7 +72,9 @@ def test_the_table_follows_the_boundary_then_the_horizon_then_the_ceiling(with_c
     assert [row.binding for row in long.values()] == ["ceiling", "ceiling", "staleness", "staleness"]
     assert long[16.0].max_learning_rate.contains(0.05 / 16)
     assert long[1.0].max_learning_rate.contains(0.012)
-    short = max_rate(with_ceiling, 64.0, horizon=100.0)
+    assert max_rate(with_ceiling, 64.0, horizon=100.0).binding == "staleness", "undecided: nothing said of a horizon"
+    decided = replace(with_ceiling, combination=Combination.MAX)
+    short = max_rate(decided, 64.0, horizon=100.0)
     assert short.binding == "horizon"
     assert short.max_learning_rate.estimate == pytest.approx(0.7 / 100, rel=0.1)
 
@@ -128,7 +138,9 @@ def test_reaching_beyond_the_data_is_said(plain):
     assert "S = 256 lies outside the measured range 2 to 64" in warned(horizon=LONG, sync_interval=256)
     assert "eta = 1e-05 lies outside the tested range" in warned(horizon=LONG, learning_rate=1e-5)
     assert "the horizon is longer than any run (20000 steps)" in warned(horizon=1e6)
-    assert "is the largest tested one" in warned(horizon=2.0)
+    slow = calibrate(draw_sweep(41, rates=np.geomspace(1e-4, 6e-3, 6), num_seeds=4))
+    asked = answer(slow, Question(horizon=LONG, sync_interval=2.0))
+    assert any("is the largest tested one" in warning for warning in asked.warnings)
 
 
 def test_a_risk_nobody_can_keep_is_said(plain):

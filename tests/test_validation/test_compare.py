@@ -8,13 +8,15 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from meanfield.calibrate import calibrate
 from meanfield.command import run_command
 from meanfield.estimate import Estimate
 from meanfield.runs import read_runs
+from meanfield.verdicts import law_two
 from tests.support.measured import BUDGET, FLOOR, PRODUCT, law_experiment, trace, write_store
 from theory.claims import CLAIMS
 from validation import compare, report
-from validation.comparison import CEILING_IGNORED, DEGRADED_STABLE, DEGRADED_UNSTABLE
+from validation.comparison import CEILING_IGNORED, DEGRADED_CENSORED, DEGRADED_STABLE, DEGRADED_UNSTABLE
 from validation.comparison import compare as compare_store
 from validation.config import GrpoConfig, experiment_from_mapping
 from validation.figures import draw_svg, report_figures, said_exponent
@@ -65,20 +67,27 @@ def text_of(page):
 
 
 def test_laws_that_hold_are_supported_under_both_readings(comparison):
-    assert [reading.name for reading in comparison.readings] == [DEGRADED_UNSTABLE, DEGRADED_STABLE]
-    words = [[verdict.word for verdict in reading.verdicts] for reading in comparison.readings]
-    assert words == [["supported", "supported"]] * 2
+    judged = [(one.verdict.claim_id, one.reading, one.verdict.word) for one in comparison.judgements]
+    assert judged == [
+        ("C1", DEGRADED_UNSTABLE, "supported"),
+        ("C1", DEGRADED_STABLE, "supported"),
+        ("C2", DEGRADED_CENSORED, "supported"),
+    ]
     assert comparison.calibration.critical_product.contains(PRODUCT)
     # seed 1 takes half as long again, so the median lies between the two
     assert BUDGET <= comparison.calibration.budget.estimate <= 1.5 * BUDGET
 
 
 def test_the_check_keeps_the_collapses_above_the_ceiling(comparison):
-    first, check = comparison.calibration, comparison.ceiling_ignored.calibration
-    assert comparison.ceiling_ignored.name == CEILING_IGNORED
-    assert first.observations.learning_rate[first.budget_arm].max() == 0.02
-    assert check.observations.learning_rate[check.budget_arm].max() == 0.05
-    assert check.observations.sync_interval.min() == 8
+    assert [(one.verdict.claim_id, one.reading) for one in comparison.checks] == [
+        ("C1", CEILING_IGNORED),
+        ("C2", CEILING_IGNORED),
+    ]
+    used = comparison.calibration
+    assert used.observations.learning_rate[used.budget_arm].max() == 0.02
+    stale = calibrate(comparison.runs[comparison.runs["sync_interval"] >= 8])
+    assert stale.observations.learning_rate[stale.budget_arm].max() == 0.05
+    assert comparison.checks[1].verdict == law_two(stale) != law_two(used)
 
 
 def test_without_a_ceiling_there_is_no_check(tmp_path):
@@ -95,10 +104,11 @@ def test_degraded_runs_are_read_both_ways(tmp_path):
 
     comparison = compare_store(write_store(tmp_path / "s.zarr", law_experiment(), trace=falls_and_recovers))
     assert comparison.counts["degraded"] == 2
-    unstable, stable = (reading.calibration for reading in comparison.readings)
-    at_8 = [next(b for b in one.brackets if b.sync_interval == 8).smallest_unstable for one in (unstable, stable)]
+    both = (comparison.calibration.brackets, comparison.calibration.brackets_collapsed_only)
+    at_8 = [next(b for b in brackets if b.sync_interval == 8).smallest_unstable for brackets in both]
     assert at_8 == [0.01, 0.02]
-    assert stable.observations.degraded.sum() == 0
+    unstable, stable, _ = (one.verdict.numbers for one in comparison.judgements)
+    assert abs(unstable["exponent"] - stable["exponent"]) > 0.01
 
 
 WITHOUT_TORCH = """
@@ -145,7 +155,7 @@ def test_the_summary_holds_numbers_rule_versions_and_provenance(comparison):
     assert summary["schema"] == "driftlaw.compare/1"
     assert summary["shards"] == {"done": 5, "total": 5}
     assert summary["outcomes"] == {"stable": 20, "collapsed": 20}
-    assert [one["claim"] for one in summary["verdicts"][DEGRADED_UNSTABLE]] == ["C1", "C2"]
+    assert [one["claim"] for one in summary["verdicts"]] == ["C1", "C1", "C2"]
     assert summary["label_rule"]["collapse_fraction"] == 0.25
     assert experiment_from_mapping(summary["experiment"] | {"grpo": {}}) == law_experiment()
     assert {"torch", "numpy"} <= set(summary["versions"]["sweep"])
@@ -251,7 +261,7 @@ def test_every_claim_is_judged_or_listed_as_not_tested(page):
     for claim in CLAIMS:
         here = judged if claim.id in ("C1", "C2") else untested
         assert f"{claim.id} {claim.title}" in here
-    assert judged.count(DEGRADED_STABLE) == 2
+    assert judged.count(DEGRADED_STABLE) == judged.count(DEGRADED_CENSORED) == 1
     assert untested.count("Would need:") == 6
 
 
@@ -267,7 +277,7 @@ def test_a_law_the_data_reject_is_reported_as_not_supported(tmp_path):
 
     stale = law_experiment(sync_interval=(8, 16, 32))
     comparison = compare_store(write_store(tmp_path / "s.zarr", stale, trace=flat))
-    assert [one.word for one in comparison.readings[0].verdicts] == ["not supported", "not supported"]
+    assert [one.verdict.word for one in comparison.judgements] == ["not supported"] * 3
     text = text_of(report.render(comparison))
     assert "Law one (largest stable η ∝ 1/S) is not supported" in text
     assert "S·η is no constant here" in text
