@@ -47,7 +47,7 @@ class Estimate:
         identified : bool
             Passed on.
 
-        >>> Estimate.from_atoms(np.linspace(0.0, 1.0, 101), confidence=0.9).low
+        >>> round(Estimate.from_atoms(np.linspace(0.0, 1.0, 101), confidence=0.9).low, 12)
         0.05
         """
         tail = 0.5 * (1.0 - confidence)

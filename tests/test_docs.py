@@ -13,7 +13,8 @@ PACKAGES = ("theory", "meanfield", "validation")
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    return [text for name, text in fenced if name == language]
 
 
 def run_module(*arguments: str) -> subprocess.CompletedProcess[str]:
