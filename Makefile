@@ -11,6 +11,7 @@ demo: $(VENV)/.validation
 	$(BIN)/python -m validation.run validation/experiments/demo.toml --store $(OUT)/sweep.zarr
 	$(BIN)/python -m validation.compare $(OUT)/sweep.zarr --out $(OUT)
 	$(BIN)/python -m meanfield.predict --runs $(OUT)/runs.csv --horizon 2000
+	@echo "The report is $(OUT)/report.html: open it in a browser."
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest
@@ -25,10 +26,12 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.validation: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Installing into $(VENV), about a minute ..."
 	$(PIP) --editable '.[validation]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Installing into $(VENV), about a minute ..."
 	$(PIP) --editable '.[validation,dev]'
 	touch $@ $(VENV)/.validation
 
