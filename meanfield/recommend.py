@@ -174,10 +174,13 @@ def recommend_interval(
 ) -> Recommendation | None:
     """Largest measured S at which the rate that the user has fixed keeps the risk."""
     for sync_interval in reversed(measured_intervals(calibration)):
+        found = recommend_rate(calibration, sync_interval, horizon=horizon, risk=risk)
+        if found is None or learning_rate > found[0]:
+            continue
         risks = collapse_risk(calibration, sync_interval, learning_rate=np.array([learning_rate]), horizon=horizon)
-        if risks is not None and risks[0] <= risk:
-            why = "the largest measured S that keeps the risk at the given rate"
-            return Recommendation(sync_interval, learning_rate, float(risks[0]), why)
+        assert risks is not None
+        why = "the largest measured S that keeps the risk at the given rate"
+        return Recommendation(sync_interval, learning_rate, float(risks[0]), why)
     return None
 
 

@@ -62,6 +62,12 @@ def test_a_recommended_rate_stays_below_the_boundary_however_short_the_run(plain
     assert rate == pytest.approx(max_rate(plain, 16.0, horizon=5.0).max_learning_rate.low, rel=1e-9)
 
 
+def test_an_interval_for_a_rate_stays_below_the_boundary_however_short_the_run(plain):
+    at_rate = answer(plain, Question(horizon=5.0, learning_rate=2e-3, risk=0.5)).recommendation
+    assert collapse_risk(plain, 64.0, learning_rate=np.array([2e-3]), horizon=5.0)[0] < 0.05
+    assert at_rate.sync_interval == 16.0  # the boundary is at 25
+
+
 def test_the_risk_at_the_boundary_is_even(plain):
     rate = max_rate(plain, 16.0, horizon=LONG).max_learning_rate.estimate
     assert collapse_risk(plain, 16.0, learning_rate=np.array([rate]), horizon=LONG)[0] == pytest.approx(0.5, abs=0.05)
