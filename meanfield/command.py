@@ -25,20 +25,21 @@ def run_command(function: Callable[..., Any], arguments: Sequence[str] | None = 
     Returns
     -------
     int
-        0 after an answer or the help text; 2 after bad input, with one line on stderr; 130 when interrupted.
+        0 after an answer or the help text; 2 after bad input, with one line on stderr; 130 when interrupted; the
+        code of a `typer.Exit` that the function raised.
     """
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command()(function)
     try:
-        app(args=arguments, standalone_mode=False)
+        code = app(args=arguments, standalone_mode=False)
     except InputError as error:
         return _complain(str(error))
     except _UsageError as error:
-        return _complain(f"{error.format_message()} See --help.")
+        given = " ".join(sys.argv[1:] if arguments is None else arguments) or "nothing"
+        return _complain(f"{error.format_message().rstrip('.')}, got: {given}. Try --help.")
     except (KeyboardInterrupt, typer.Abort):
-        print("interrupted", file=sys.stderr)  # noqa: T201
         return 130
-    return 0
+    return code if isinstance(code, int) else 0
 
 
 def _complain(message: str) -> int:

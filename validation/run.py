@@ -2,23 +2,28 @@
 
 import os
 import sys
-import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from multiprocessing import connection, get_context, parent_process
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from meanfield.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rich.console import Console
+    from rich.progress import Progress
+
     from validation.config import Experiment
     from validation.plan import Shard
 
 _POLL_SECONDS = 0.5
-_counter: Any = None  # steps done by all workers, shared memory; set once in each worker process
+_GOES_ON = "Finished shards are kept; the same command goes on from there."
 
 
 def prepare(experiment: "Experiment", store: Path) -> None:
@@ -48,44 +53,6 @@ def prepare(experiment: "Experiment", store: Path) -> None:
     )
 
 
-def start_worker(counter: Any) -> None:
-    """Set up one worker process: one torch thread, and an end together with its parent."""
-    import torch
-
-    global _counter
-    _counter = counter
-    torch.set_num_threads(1)
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_exit_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _exit_with(sentinel: int) -> None:
-    connection.wait([sentinel])
-    os._exit(1)
-
-
-def run_shard(store: Path, shard: "Shard") -> int:
-    """Train the runs of one shard and write them; returns the shard's index. Runs in a worker process."""
-    import safetensors.torch
-
-    from validation.learner import train
-    from validation.plan import Plan
-    from validation.store import START_FILE, stored_experiment, write_shard
-
-    experiment = stored_experiment(store)
-    start = safetensors.torch.load_file(store / START_FILE)
-    runs = Plan(experiment).runs_of(shard)
-
-    def on_step() -> None:
-        if _counter is not None:
-            with _counter.get_lock():
-                _counter.value += len(runs)
-
-    write_shard(store, shard, train(experiment, start, runs, on_step=on_step))
-    return shard.index
-
-
 def run_sweep(experiment: "Experiment", store: Path, *, num_workers: int) -> None:
     """Train every shard that is not done, in parallel processes, with progress on a terminal.
 
@@ -105,7 +72,6 @@ def run_sweep(experiment: "Experiment", store: Path, *, num_workers: int) -> Non
         If a worker died; finished shards are kept.
     """
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     from validation.plan import Plan
     from validation.store import done_flags
@@ -114,39 +80,45 @@ def run_sweep(experiment: "Experiment", store: Path, *, num_workers: int) -> Non
     plan = Plan(experiment)
     flags = done_flags(store)
     todo = [shard for shard in plan.shards if not flags[shard.index]]
-    console = Console(stderr=True)
+    console = Console(stderr=True, highlight=False)
     num_done = len(plan.shards) - len(todo)
     console.print(f"{experiment.name}: {len(plan.runs)} runs in {len(plan.shards)} shards, {num_done} done before")
     if not todo:
         return
+    began = time.monotonic()
+    total = sum(shard.stop - shard.start for shard in todo) * experiment.max_steps
+    with _progress(console) as bar:
+        task = bar.add_task("training", total=total)
+        _train(store, todo, num_workers, on_progress=lambda done: bar.update(task, completed=done))
+    console.print(f"{experiment.name}: done in {time.monotonic() - began:.0f} s, stored in {store}", soft_wrap=True)
+
+
+def _progress(console: "Console") -> "Progress":
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    percent = TextColumn("{task.percentage:>3.0f} %")
+    columns = (TextColumn("training"), BarColumn(), percent, TimeElapsedColumn(), TextColumn("left"))
+    return Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal)
+
+
+def _train(store: Path, shards: "Sequence[Shard]", num_workers: int, *, on_progress: "Callable[[int], None]") -> None:
+    """Run the shards in worker processes; on Ctrl-C or an error the workers are stopped at once."""
+    from validation.worker import run_shard, start_worker
+
     context = get_context("spawn")
     counter = context.Value("q", 0)
-    columns = (
-        TextColumn("training"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeElapsedColumn(),
-    )
-    began = time.monotonic()
-    with (
-        ProcessPoolExecutor(num_workers, mp_context=context, initializer=start_worker, initargs=(counter,)) as pool,
-        Progress(
-            *columns,
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        ) as bar,
-    ):
-        total = sum(shard.stop - shard.start for shard in todo) * experiment.max_steps
-        task = bar.add_task("training", total=total)
-        pending: set[Future[int]] = {pool.submit(run_shard, store, shard) for shard in todo}
-        while pending:
-            finished, pending = wait(pending, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
-            bar.update(task, completed=counter.value)
-            for future in finished:
-                future.result()
-    console.print(f"{experiment.name}: done in {time.monotonic() - began:.0f} s, stored in {store}")
+    with ProcessPoolExecutor(num_workers, mp_context=context, initializer=start_worker, initargs=(counter,)) as pool:
+        pending: set[Future[int]] = {pool.submit(run_shard, store, shard) for shard in shards}
+        try:
+            while pending:
+                finished, pending = wait(pending, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
+                on_progress(counter.value)
+                for future in finished:
+                    future.result()
+        except BaseException:
+            for child in active_children():
+                child.terminate()
+            raise
 
 
 def main(
@@ -159,7 +131,14 @@ def main(
 
     if workers < 1:
         raise InputError("--workers", "be an integer >= 1", workers, "Use the number of cores.")
-    run_sweep(load_experiment(experiment), store, num_workers=workers)
+    try:
+        run_sweep(load_experiment(experiment), store, num_workers=workers)
+    except KeyboardInterrupt:
+        typer.echo(f"stopped. {_GOES_ON}", err=True)
+        raise
+    except BrokenProcessPool:
+        typer.echo(f"a worker process died (killed, or out of memory). {_GOES_ON}", err=True)
+        raise typer.Exit(1) from None
 
 
 if __name__ == "__main__":

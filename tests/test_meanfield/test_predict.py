@@ -108,9 +108,14 @@ def test_the_flags_are_pinned(capsys):
 USAGE = {
     ("--horizon", "20"): "--runs or --params must be given, got neither. Give a table of runs: --runs runs.csv.",
     ("--runs", "a.csv", "--params", "b.toml", "--horizon", "20"): "must not be given together, got both",
-    ("--runs", "a.csv"): "Missing option '--horizon'. See --help.",
+    ("--runs", "a.csv"): "Missing option '--horizon', got: --runs a.csv. Try --help.",
     ("--horizon", "x"): "Invalid value for '--horizon'",
-    ("--horizon", "20", "--format", "yaml"): "'yaml' is not one of 'table', 'json', 'csv'. See --help.",
+    (
+        "--horizon",
+        "20",
+        "--format",
+        "yaml",
+    ): "'yaml' is not one of 'table', 'json', 'csv', got: --horizon 20 --format yaml. Try --help.",
     ("--horizon", "20", "--bogus"): "No such option: --bogus",
     ("--runs", "nowhere.csv", "--horizon", "20"): "runs must be a readable file, got nowhere.csv (no such file)",
     ("--runs", "a.csv", "--horizon", "0"): "horizon must be finite and >= 1, got 0",

@@ -95,6 +95,43 @@ def test_a_killed_sweep_resumes_with_equal_bits(experiment: Path, finished: Path
     same_bits(finished, store)
 
 
+def start_training(experiment: Path, store: Path) -> subprocess.Popen[str]:
+    """A sweep in a process group of its own, once its workers are up."""
+    mark = {**os.environ, "DRIFTLAW_TEST_PARENT": str(os.getpid())}
+    process = subprocess.Popen(
+        command(experiment, store), env=mark, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while len(workers_of(process)) < 2:
+        assert process.poll() is None
+        time.sleep(0.05)
+    return process
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[int]:
+    def spawned(pid: int) -> bool:
+        try:
+            return b"spawn_main" in (Path("/proc") / str(pid) / "cmdline").read_bytes()
+        except OSError:
+            return False
+
+    return [pid for pid in alive(os.getpid()) if pid != process.pid and spawned(pid)]
+
+
+def test_a_sweep_that_cannot_go_on_says_so_in_one_line_and_stops_its_workers(experiment: Path, tmp_path: Path) -> None:
+    process = start_training(experiment, tmp_path / "a.zarr")
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert said.splitlines()[1:] == ["stopped. Finished shards are kept; the same command goes on from there."]
+    process = start_training(experiment, tmp_path / "b.zarr")
+    os.kill(workers_of(process)[0], signal.SIGKILL)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert said.splitlines()[1].startswith("a worker process died (killed, or out of memory). Finished shards")
+    assert len(said.splitlines()) == 2
+    assert list(alive(os.getpid())) == []
+
+
 def test_a_finished_sweep_has_nothing_to_do(experiment: Path, finished: Path) -> None:
     result = subprocess.run(command(experiment, finished), capture_output=True, text=True, check=True)
     assert result.stderr == "killed: 24 runs in 3 shards, 3 done before\n"
