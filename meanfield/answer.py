@@ -5,7 +5,7 @@ A null stands for what the data cannot say; `missing` then says what would.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from meanfield.recommend import (
     recommend,
     recommend_at,
     recommend_interval,
+    recommend_rate,
 )
 
 SCHEMA = "driftlaw.predict/1"
@@ -142,16 +143,24 @@ def answer(calibration: Calibration, question: Question) -> Answer:
         combination=calibration.combination,
         confidence=calibration.confidence,
         reference_sync_interval=calibration.reference_sync_interval,
-        table=tuple(
-            max_rate(calibration, sync_interval, horizon=question.horizon)
-            for sync_interval in measured_intervals(calibration)
-        ),
+        table=_table(calibration, question),
         query=asked,
         recommendation=recommendation,
         next_runs=calibration.next_runs,
         missing=tuple(missing),
-        warnings=(*calibration.warnings, *_reach(calibration, question, recommendation)),
+        warnings=(*_reach(calibration, question, recommendation), *calibration.warnings),
     )
+
+
+def _table(calibration: Calibration, question: Question) -> tuple[MaxRate, ...]:
+    """One row for each measured S and for the one that was asked for."""
+    asked = () if question.sync_interval is None else (question.sync_interval,)
+    rows = []
+    for sync_interval in sorted({*measured_intervals(calibration), *asked}):
+        safe = recommend_rate(calibration, sync_interval, horizon=question.horizon, risk=question.risk)
+        row = max_rate(calibration, sync_interval, horizon=question.horizon)
+        rows.append(replace(row, safe_learning_rate=safe))
+    return tuple(rows)
 
 
 def _recommendation(calibration: Calibration, question: Question) -> Recommendation | None:
@@ -178,7 +187,7 @@ def _no_recommendation(calibration: Calibration, question: Question) -> str:
     if question.sync_interval is not None:
         if not calibration.answers_at(question.sync_interval):
             return f"recommendation: the boundary at S = {question.sync_interval:g} is not known from these runs"
-        return f"recommendation: no rate near the tested ones keeps a risk of {question.risk:g} at this S"
+        return f"recommendation: no rate near the tested ones keeps the risk {question.risk:g} at this S"
     if not any(calibration.answers_at(sync_interval) for sync_interval in measured_intervals(calibration)):
         return "recommendation: no boundary is known; see next_runs"
     return f"recommendation: no measured S keeps a risk of {question.risk:g}; more seeds narrow the boundary"
@@ -216,6 +225,7 @@ def _row_json(row: MaxRate) -> dict[str, Any]:
         "low": row.max_learning_rate.low,
         "high": row.max_learning_rate.high,
         "binding": row.binding,
+        "safe_learning_rate": row.safe_learning_rate,
     }
 
 
@@ -245,6 +255,7 @@ def _next_run_json(run: NextRun) -> dict[str, Any]:
         "learning_rate": run.learning_rate,
         "steps": run.steps,
         "seeds": run.seeds,
+        "why": run.why,
     }
 
 

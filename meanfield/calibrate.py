@@ -2,8 +2,8 @@
 
 The order: the boundary (every run that is not stable counts as unstable), the budget given the boundary, the
 way the two combine, and, where the data show that a collapse needs time, the boundary again with that time
-allowed for. A collapse above the learning-rate ceiling, like one at S = 1, has nothing to do with staleness and
-is left out of the budget. Both readings of "degraded" are fitted. Nothing is random.
+allowed for. A collapse at S = 1 has nothing to do with staleness, and above the learning-rate ceiling runs at
+S = 1 are unstable too, so neither counts for the budget. Both readings of "degraded" are fitted. Nothing is random.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def _unstable_probability(arm: Observations, boundary: BoundaryPosterior | None)
 
 
 def _budget_arm(observations: Observations, boundary: BoundaryPosterior | None) -> Mask:
-    """Finite S >= 2, and rates below the ceiling where it is known: above it runs collapse without staleness."""
+    """Finite S >= 2, and rates below the ceiling where it is known: above it runs at S = 1 are unstable too."""
     arm = observations.law_arm
     if boundary is None or boundary.log_ceiling is None:
         return arm

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from meanfield.boundary import BoundaryPosterior, RateBracket
+from meanfield.budget import BudgetPosterior
 from meanfield.calibrate import Calibration
 from meanfield.errors import InputError
 from meanfield.estimate import Estimate
@@ -58,15 +59,34 @@ def boundary_curve(boundary: BoundaryPosterior, *, sync_intervals: ArrayLike, co
     return Curve(intervals, middle, low, high)
 
 
-def budget_curve(budget: Estimate, *, learning_rates: ArrayLike) -> Curve | None:
-    """Collapse step budget / learning_rate, with the budget's interval; None where the budget is not known.
+def time_law_curve(time_law: BudgetPosterior, *, learning_rates: ArrayLike, confidence: float) -> Curve:
+    """Median collapse step against the learning rate at the fitted slope, with its pointwise interval.
+
+    Parameters
+    ----------
+    time_law : BudgetPosterior
+    learning_rates : array, shape (n,) [1]
+    confidence : float [1]
+        Probability inside the band at each rate. The scatter of single runs is not in it.
 
     Source: claim C2 (theory/claims.py).
     """
-    if budget.estimate is None or budget.low is None or budget.high is None:
+    rates = np.asarray(learning_rates, dtype=np.float64)
+    log_median = time_law.log_time[:, None] - time_law.slope[:, None] * (np.log(rates) - time_law.mean_log_rate)
+    tail = 0.5 * (1.0 - confidence)
+    low, middle, high = np.exp(np.quantile(log_median, [tail, 0.5, 1.0 - tail], axis=0))
+    return Curve(rates, middle, low, high)
+
+
+def budget_curve(budget: Estimate, *, learning_rates: ArrayLike) -> Curve | None:
+    """Collapse step budget / learning_rate, a line of slope -1; None where the budget is not known.
+
+    Source: claim C2 (theory/claims.py).
+    """
+    if budget.estimate is None:
         return None
     rates = np.asarray(learning_rates, dtype=np.float64)
-    return Curve(rates, budget.estimate / rates, budget.low / rates, budget.high / rates)
+    return Curve(rates, budget.estimate / rates)
 
 
 def exit_budget_curve(parameters: MapParameters, *, products: ArrayLike) -> Curve:

@@ -250,8 +250,8 @@ def _warnings(calibration: Calibration) -> list[str]:
     above = seen.law_arm & ~calibration.budget_arm & seen.collapsed
     if above.any():
         warnings.append(
-            f"{int(above.sum())} collapse(s) above the learning-rate ceiling happen without staleness too and are left "
-            "out of the budget"
+            f"collapses above the learning-rate ceiling ({int(above.sum())}) are left out of the budget: there runs at "
+            "S = 1 are unstable too"
         )
     if seen.on_policy.any() and (seen.collapsed | seen.degraded)[seen.on_policy].all():
         warnings.append("every run at S = 1 is unstable, so what looks like staleness may be the rate alone")

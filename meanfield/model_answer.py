@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from meanfield.answer import Answer, Question
@@ -50,7 +52,7 @@ def answer_model(parameters: MapParameters, question: Question) -> Answer:
         combination=Combination.MIN if parameters.honest_signal > 0 else Combination.MAX,
         confidence=None,
         reference_sync_interval=None,
-        table=table,
+        table=tuple(replace(row, safe_learning_rate=row.max_learning_rate.estimate) for row in table),
         query=_query(parameters, question),
         recommendation=recommendation,
         next_runs=(),

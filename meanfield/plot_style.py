@@ -70,7 +70,13 @@ def interval_handle(sync_interval: float, style: tuple[str, str]) -> Line2D:
 
 
 def legend_outside(axes: Axes, handles: Sequence[Artist], *, title: str | None = None) -> None:
-    """Put the legend to the right of the data, never over it."""
+    """Put the legend to the right of the data, never over it.
+
+    A figure without a layout engine gets the constrained one, which makes room for the legend; another is kept.
+    """
+    figure = axes.figure.figure  # a subfigure has its figure's engine
+    if figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")
     axes.legend(
         handles=list(handles),
         title=title,

@@ -1,4 +1,7 @@
-"""The five figures: each takes ready-made results and axes, draws, and returns the axes. Nothing is computed."""
+"""The five figures: each takes ready-made results and axes, draws, and returns the axes. Nothing is fitted.
+
+A runs table is one that `meanfield.runs.check_runs` accepts: seed and onset columns may be missing.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 from meanfield import plot_style as style
 from meanfield.curves import Curve
 from meanfield.outcomes import Outcome
+from meanfield.runs import check_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from meanfield.estimate import Estimate
 
 SEED_SPREAD = 1.07
-"""Factor in x between the marks of two seeds of one cell."""
+"""Factor in x between the marks of two runs of one cell."""
 MAX_SYNC_LINES = 60
 """More synchronizations than this are not marked: the lines would fill the figure."""
 
@@ -41,7 +45,7 @@ def plot_phase_diagram(
     Parameters
     ----------
     runs : DataFrame
-        With the columns sync_interval, learning_rate, seed, outcome.
+        Runs of one cell lie side by side, in the order of the table.
     axes : Axes
     calibration : Calibration
         Its ceiling and its budget are drawn, the latter as the line B/T with T the longest run.
@@ -56,6 +60,7 @@ def plot_phase_diagram(
 
     Source: claims C1, C5 and C8 (theory/claims.py).
     """
+    runs = check_runs(runs)
     handles = _draw_outcomes(runs, axes)
     limits = _rate_limits(runs)
     if boundary is not None:
@@ -84,17 +89,18 @@ def plot_phase_diagram(
 
 
 def _draw_outcomes(runs: pd.DataFrame, axes: Axes) -> list[Line2D]:
-    """One mark per run, the seeds of a cell side by side; returns the legend entries."""
-    seeds = sorted(runs["seed"].unique())
-    place = {seed: SEED_SPREAD ** (index - 0.5 * (len(seeds) - 1)) for index, seed in enumerate(seeds)}
+    """One mark per run, those of a cell side by side; returns the legend entries."""
+    cells = runs.groupby(["sync_interval", "learning_rate"])["run"]
+    rank, size = cells.cumcount(), cells.transform("size")
+    x = runs["sync_interval"] * SEED_SPREAD ** (rank - 0.5 * (size - 1))
     handles = []
     for outcome in Outcome:
-        here = runs[runs["outcome"] == outcome.word]
-        if here.empty:
+        here = runs["outcome"] == outcome.word
+        if not here.any():
             continue
         axes.scatter(
-            here["sync_interval"] * here["seed"].map(place),
-            here["learning_rate"],
+            x[here],
+            runs.loc[here, "learning_rate"],
             marker=style.OUTCOME_MARKERS[outcome],
             color=style.OUTCOME_COLOURS[outcome],
             s=34,
@@ -122,7 +128,8 @@ def _draw_model_boundary(model: xr.Dataset, axes: Axes) -> Line2D:
     """Line through the smallest rate that collapses at each S; a gap where none does."""
     collapsed = model["outcome"] == Outcome.COLLAPSED.code
     rate = model["learning_rate"].where(collapsed).min("learning_rate").values
-    (line,) = axes.plot(model["sync_interval"].values, rate, label="boundary, model", zorder=2)
+    label = "boundary, model\n(slope −1 by construction)"
+    (line,) = axes.plot(model["sync_interval"].values, rate, label=label, zorder=2)
     line.set(color=style.MODEL_COLOUR, linestyle="dashdot", linewidth=2.0)
     return line
 
@@ -197,18 +204,22 @@ def _mark_syncs(axes: Axes, sync_interval: float, *, num_steps: int) -> list[Lin
     return lines[:1]
 
 
-def plot_collapse_steps(runs: pd.DataFrame, axes: Axes, *, calibration: Calibration, budget: Curve | None) -> Axes:
+def plot_collapse_steps(
+    runs: pd.DataFrame, axes: Axes, *, calibration: Calibration, fit: Curve | None, budget: Curve | None
+) -> Axes:
     """Collapse step against the learning rate, with the interval in which the onset lies.
 
     Parameters
     ----------
     runs : DataFrame
-        With onset intervals (collapse_step_low, collapse_step_high].
+        A collapse at a known step alone is drawn as the interval (step - 1, step], one at no known step is not.
     axes : Axes
     calibration : Calibration
-        Its ceiling is drawn.
+        Its ceiling is drawn, and its slope is said.
+    fit : Curve or None
+        From `meanfield.curves.time_law_curve`: the line of the fitted slope.
     budget : Curve or None
-        From `meanfield.curves.budget_curve`: the line of slope -1.
+        From `meanfield.curves.budget_curve`: the line of slope -1, law two.
 
     Returns
     -------
@@ -216,7 +227,8 @@ def plot_collapse_steps(runs: pd.DataFrame, axes: Axes, *, calibration: Calibrat
 
     Source: claim C2 (theory/claims.py).
     """
-    collapsed = runs[runs["outcome"] == Outcome.COLLAPSED.word]
+    runs = check_runs(runs)
+    collapsed = _onsets(runs)
     styles = style.interval_styles(runs["sync_interval"])
     handles = []
     for index, (sync_interval, look) in enumerate(styles.items()):
@@ -232,10 +244,12 @@ def plot_collapse_steps(runs: pd.DataFrame, axes: Axes, *, calibration: Calibrat
     axes.set_xlim(*_rate_limits(runs))
     axes.set_ylim(0.7, 1.6 * horizon)
     axes.yaxis.set_major_formatter("{x:g}")
+    if fit is not None:
+        handles.append(_draw_curve(fit, axes, colour=style.FIT_COLOUR, label=_slope_label(calibration)))
     if budget is not None:
-        handles.append(
-            _draw_curve(budget, axes, colour=style.FIT_COLOUR, label="η·T = B, fitted" + _doubt(calibration.budget))
-        )
+        label = "law two, slope −1" + _doubt(calibration.budget)
+        handles.append(_draw_curve(budget, axes, colour=style.MODEL_COLOUR, label=label))
+        handles[-1].set_linestyle("dashed")
     handles.append(_level(axes, horizon, label="end of the runs"))
     handles += _ceiling_line(axes, calibration)
     style.dress(
@@ -243,6 +257,19 @@ def plot_collapse_steps(runs: pd.DataFrame, axes: Axes, *, calibration: Calibrat
     )
     style.legend_outside(axes, handles)
     return axes
+
+
+def _onsets(runs: pd.DataFrame) -> pd.DataFrame:
+    """Collapsed runs whose onset is known at all, each with both ends of the interval in which it lies."""
+    collapsed = runs[runs["outcome"] == Outcome.COLLAPSED.word]
+    point = collapsed["collapse_step"]
+    low, high = collapsed["collapse_step_low"].fillna(point - 1.0), collapsed["collapse_step_high"].fillna(point)
+    return collapsed.assign(collapse_step_low=low, collapse_step_high=high).dropna(subset="collapse_step_high")
+
+
+def _slope_label(calibration: Calibration) -> str:
+    slope = calibration.budget_exponent.estimate
+    return "fitted" if slope is None else f"fitted, slope {slope:.2f}".replace("-", "−")
 
 
 def _draw_onsets(runs: pd.DataFrame, axes: Axes, *, look: tuple[str, str], shift: float) -> None:
@@ -266,10 +293,11 @@ def plot_collapse_budgets(runs: pd.DataFrame, axes: Axes, *, calibration: Calibr
     Parameters
     ----------
     runs : DataFrame
+        Onsets as in `plot_collapse_steps`.
     axes : Axes
     calibration : Calibration
-        Its threshold C is drawn; collapses above its ceiling are pale: there runs are unstable without staleness
-        too.
+        Its threshold C is drawn; collapses above its ceiling are pale: runs at S = 1 are unstable there too
+        (degraded or collapsed).
     model : Curve or None
         From `meanfield.curves.exit_budget_curve`.
 
@@ -279,7 +307,8 @@ def plot_collapse_budgets(runs: pd.DataFrame, axes: Axes, *, calibration: Calibr
 
     Source: claims C2 and C6 (theory/claims.py).
     """
-    collapsed = runs[runs["outcome"] == Outcome.COLLAPSED.word]
+    runs = check_runs(runs)
+    collapsed = _onsets(runs)
     ceiling = calibration.learning_rate_ceiling.estimate
     styles = style.interval_styles(runs["sync_interval"])
     handles = []
@@ -315,7 +344,7 @@ def _draw_budgets(runs: pd.DataFrame, axes: Axes, *, look: tuple[str, str], alph
 
 
 def plot_drift(table: pd.DataFrame, axes: Axes, *, calibration: Calibration, early_steps: int) -> Axes:
-    """Drift at the end of a cycle against eta*(S - 1), one line per S, the cells at the boundary ringed.
+    """Drift at the end of a cycle against eta*(S - 1), one line per S, the cells at the boundary marked.
 
     Parameters
     ----------
@@ -343,9 +372,9 @@ def plot_drift(table: pd.DataFrame, axes: Axes, *, calibration: Calibration, ear
         x = here["learning_rate"] * (sync_interval - 1)
         (line,) = axes.plot(x, here["drift"], color=colour, marker=marker, label=f"S = {sync_interval:g}")
         handles.append(line)
-    handles.append(_ring(table[table["largest_stable"]], axes, of=Outcome.STABLE, size=120, label="largest stable η"))
-    unstable = table[table["smallest_unstable"]]
-    handles.append(_ring(unstable, axes, of=Outcome.COLLAPSED, size=220, label="smallest unstable η"))
+    stable, unstable = table[table["largest_stable"]], table[table["smallest_unstable"]]
+    handles.append(_frame(stable, axes, of=Outcome.STABLE, marker="s", size=90, label="largest stable η"))
+    handles.append(_frame(unstable, axes, of=Outcome.COLLAPSED, marker="o", size=300, label="smallest unstable η"))
     _log_scales(axes, nothing="no cycle ended before a decline" if table.empty else None)
     axes.text(
         0.98, 0.02, "S = 1: zero by construction", transform=axes.transAxes, ha="right", va="bottom", fontsize="small"
@@ -356,8 +385,10 @@ def plot_drift(table: pd.DataFrame, axes: Axes, *, calibration: Calibration, ear
     return axes
 
 
-def _ring(table: pd.DataFrame, axes: Axes, *, of: Outcome, size: float, label: str) -> PathCollection:
+def _frame(table: pd.DataFrame, axes: Axes, *, of: Outcome, marker: str, size: float, label: str) -> PathCollection:
+    """Open marks around the cells of a table."""
     x = table["learning_rate"] * (table["sync_interval"] - 1)
-    rings = axes.scatter(x, table["drift"], s=size, facecolors="none", edgecolors=style.OUTCOME_COLOURS[of])
-    rings.set(label=label, linewidths=1.6, zorder=4)
-    return rings
+    colour = style.OUTCOME_COLOURS[of]
+    frames = axes.scatter(x, table["drift"], marker=marker, s=size, facecolors="none", edgecolors=colour)
+    frames.set(label=label, linewidths=1.8, zorder=4)
+    return frames

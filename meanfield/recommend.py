@@ -42,14 +42,17 @@ class MaxRate:
     ----------
     sync_interval : float [optimizer step]
     max_learning_rate : Estimate [1]
-        Posterior of the rate at which half of the seeds survive.
+        Posterior of the rate at which half of the seeds stay stable.
     binding : str or None
         Which constraint sets it: staleness, horizon or ceiling.
+    safe_learning_rate : float or None [1]
+        Largest rate at which no more seeds than accepted degrade or collapse; None if not known or not asked for.
     """
 
     sync_interval: float
     max_learning_rate: Estimate
     binding: str | None
+    safe_learning_rate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,21 @@ def collapse_risk(
     return unstable * in_time
 
 
+def unstable_risk(
+    calibration: Calibration, sync_interval: float, *, learning_rate: Array, horizon: float
+) -> Array | None:
+    """Probability that a new seed degrades or collapses within the horizon; arguments as `collapse_risk`.
+
+    When a run degrades is not fitted, so unless the data have decided for one form an unstable run counts
+    whatever the horizon: a low risk of collapse is no use where runs degrade instead.
+    """
+    if calibration.combination is not Combination.UNDECIDED:
+        return collapse_risk(calibration, sync_interval, learning_rate=learning_rate, horizon=horizon)
+    if calibration.boundary is None or not calibration.answers_at(sync_interval):
+        return None
+    return calibration.boundary.unstable_probability(sync_interval, learning_rate)
+
+
 def max_rate(calibration: Calibration, sync_interval: float, *, horizon: float) -> MaxRate:
     """Largest rate that survives the horizon at S, with its interval and what sets it."""
     boundary = calibration.boundary
@@ -136,76 +154,75 @@ def query(calibration: Calibration, sync_interval: float, *, learning_rate: floa
     return Query(sync_interval, learning_rate, horizon, None if risk is None else float(risk[0]), step, binding)
 
 
-def recommend_rate(
-    calibration: Calibration, sync_interval: float, *, horizon: float, risk: float
-) -> tuple[float, float] | None:
-    """Largest rate at S below which every rate keeps the risk, with its own risk; None if there is none.
+def recommend_rate(calibration: Calibration, sync_interval: float, *, horizon: float, risk: float) -> float | None:
+    """Largest rate at S below which at most the accepted share of seeds is unstable; None if there is none.
 
-    Never above the lower end of the interval of the largest stable rate (a low risk of collapse is no use where
-    runs degrade instead), nor above the largest tested rate, nor below a thirtieth of the smallest.
+    Never above the largest tested rate, nor below a thirtieth of the smallest.
     """
     rates = calibration.observations.learning_rate
-    stable = max_rate(calibration, sync_interval, horizon=horizon).max_learning_rate.low
-    if stable is None or stable <= rates.min() * RATE_FLOOR:
+    if not len(rates):
         return None
-    candidates = np.geomspace(rates.min() * RATE_FLOOR, min(stable, rates.max()), NUM_RATES)
-    risks = collapse_risk(calibration, sync_interval, learning_rate=candidates, horizon=horizon)
+    candidates = np.geomspace(rates.min() * RATE_FLOOR, rates.max(), NUM_RATES)
+    risks = unstable_risk(calibration, sync_interval, learning_rate=candidates, horizon=horizon)
     if risks is None or risks[0] > risk:
         return None
     too_risky = np.flatnonzero(risks > risk)
-    last = int(too_risky[0]) - 1 if len(too_risky) else len(candidates) - 1
-    return float(candidates[last]), float(risks[last])
+    return float(candidates[int(too_risky[0]) - 1 if len(too_risky) else -1])
+
+
+def _recommendation(
+    calibration: Calibration, sync_interval: float, learning_rate: float, *, horizon: float, why: str
+) -> Recommendation:
+    collapse = collapse_risk(calibration, sync_interval, learning_rate=np.array([learning_rate]), horizon=horizon)
+    assert collapse is not None, "a rate is recommended only where the boundary is known"
+    return Recommendation(sync_interval, learning_rate, float(collapse[0]), why)
 
 
 def recommend_at(
     calibration: Calibration, sync_interval: float, *, horizon: float, risk: float
 ) -> Recommendation | None:
-    """Largest rate at the S that the user has fixed."""
-    found = recommend_rate(calibration, sync_interval, horizon=horizon, risk=risk)
-    if found is None:
+    """Largest safe rate at the S that the user has fixed."""
+    rate = recommend_rate(calibration, sync_interval, horizon=horizon, risk=risk)
+    if rate is None:
         return None
     binding = max_rate(calibration, sync_interval, horizon=horizon).binding
-    why = f"the largest rate at the given S that keeps the risk; the {binding} constraint binds"
-    return Recommendation(sync_interval, *found, why)
+    why = (
+        f"the largest rate at this S at which at most {risk:.3g} of new seeds degrade or collapse; {binding} limits it"
+    )
+    return _recommendation(calibration, sync_interval, rate, horizon=horizon, why=why)
 
 
 def recommend_interval(
     calibration: Calibration, *, learning_rate: float, horizon: float, risk: float
 ) -> Recommendation | None:
-    """Largest measured S at which the rate that the user has fixed keeps the risk."""
+    """Largest measured S at which the rate that the user has fixed is safe."""
     for sync_interval in reversed(measured_intervals(calibration)):
-        found = recommend_rate(calibration, sync_interval, horizon=horizon, risk=risk)
-        if found is None or learning_rate > found[0]:
-            continue
-        risks = collapse_risk(calibration, sync_interval, learning_rate=np.array([learning_rate]), horizon=horizon)
-        assert risks is not None
-        why = "the largest measured S that keeps the risk at the given rate"
-        return Recommendation(sync_interval, learning_rate, float(risks[0]), why)
+        safe = recommend_rate(calibration, sync_interval, horizon=horizon, risk=risk)
+        if safe is not None and learning_rate <= safe:
+            why = f"the largest measured S at which at most {risk:.3g} of new seeds degrade or collapse at this rate"
+            return _recommendation(calibration, sync_interval, learning_rate, horizon=horizon, why=why)
     return None
 
 
 def recommend(calibration: Calibration, *, horizon: float, risk: float) -> Recommendation | None:
-    """S and rate for a horizon when the user has fixed neither.
-
-    The measured S with the largest safe rate comes first. If staleness does not bind there (the ceiling or
-    the horizon does), S costs no rate yet, so the largest measured S with the same binding constraint is
-    taken. If staleness binds, every larger S costs rate, and what a synchronization costs is not in the
-    table: the S with the largest rate stays.
-    """
-    found = {
+    """S and rate for a horizon when the user has fixed neither: see `choose_interval`."""
+    rates = {
         sync_interval: rate
         for sync_interval in measured_intervals(calibration)
         if (rate := recommend_rate(calibration, sync_interval, horizon=horizon, risk=risk)) is not None
     }
-    if not found:
+    if not rates:
         return None
-    bindings = {S: max_rate(calibration, S, horizon=horizon).binding for S in found}
-    chosen, why = choose_interval({S: rate for S, (rate, _) in found.items()}, bindings)
-    return Recommendation(chosen, *found[chosen], why)
+    bindings = {S: max_rate(calibration, S, horizon=horizon).binding for S in rates}
+    chosen, why = choose_interval(rates, bindings)
+    return _recommendation(calibration, chosen, rates[chosen], horizon=horizon, why=why)
 
 
 def choose_interval(rates: Mapping[float, float], bindings: Mapping[float, str | None]) -> tuple[float, str]:
-    """S with the largest rate, or a larger one that costs no rate; and why.
+    """S with the largest safe rate, or a larger one that costs no rate; and why.
+
+    If the ceiling or the horizon limits that rate, S does not, so the largest S with the same limit is taken.
+    What a synchronization costs is not in a table of runs, so a rate is never traded for a rarer one.
 
     Parameters
     ----------
@@ -217,10 +234,10 @@ def choose_interval(rates: Mapping[float, float], bindings: Mapping[float, str |
     fastest = max(rates, key=lambda sync_interval: rates[sync_interval])
     binding = bindings[fastest]
     if binding == STALENESS:
-        why = (
-            "staleness binds, so a larger S costs rate, and what a synchronization costs is not known here; "
-            "to synchronize less often give --sync-interval"
-        )
-        return fastest, why
-    largest = max(S for S in rates if bindings[S] == binding)
-    return largest, f"the {binding} binds, not staleness: the largest listed S that costs no rate"
+        chosen, limit = fastest, "staleness limits the rate at every S"
+    else:
+        chosen, limit = max(S for S in rates if bindings[S] == binding), f"the {binding} limits the rate here, not S"
+    if chosen == max(rates):
+        return chosen, f"the largest safe rate; {limit}"
+    larger = "a larger S costs rate (see the table), but what a synchronization costs you is not known here"
+    return chosen, f"the largest safe rate; {limit}; {larger}: give --sync-interval to fix S"

@@ -27,7 +27,7 @@ def as_csv(answer: Answer) -> str:
     """Return the table over S as CSV, an empty cell for null."""
     rows = answer.to_json()["table"]
     buffer = io.StringIO()
-    header = ["sync_interval", "max_learning_rate", "low", "high", "binding"]
+    header = ["sync_interval", "max_learning_rate", "low", "high", "binding", "safe_learning_rate"]
     writer = csv.DictWriter(buffer, fieldnames=header, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
@@ -43,7 +43,7 @@ def print_page(answer: Answer) -> None:
         console = Console(highlight=False, no_color=True, width=PIPE_WIDTH)
     _print_table(console, "What is known", _numbers(answer))
     if answer.table:
-        _print_table(console, "Largest stable learning rate within the horizon", _rates(answer))
+        _print_table(console, "Learning rate at each S", _rates(answer))
     _print_query(console, answer)
     _print_recommendation(console, answer)
     _print_next_runs(console, answer)
@@ -74,7 +74,7 @@ def _number(value: float | None) -> str:
 
 
 def _step(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0f}"
+    return "-" if value is None else f"{max(value, 1.0):.0f}"
 
 
 def _interval(estimate: Estimate) -> str:
@@ -102,10 +102,11 @@ def _numbers(answer: Answer) -> Table:
 
 
 def _rates(answer: Answer) -> Table:
-    table = _grid("S", "eta", "interval", "set by")
+    table = _grid("S", "half of the seeds stable", "interval", "safe", "limited by")
     for row in answer.table:
         rate = row.max_learning_rate
-        table.add_row(f"{row.sync_interval:g}", _number(rate.estimate), _interval(rate), row.binding or "not known")
+        cells = (_number(rate.estimate), _interval(rate), _number(row.safe_learning_rate))
+        table.add_row(f"{row.sync_interval:g}", *cells, row.binding or "not known")
     return table
 
 
@@ -128,12 +129,12 @@ def _print_query(console: Console, answer: Answer) -> None:
 
 def _print_recommendation(console: Console, answer: Answer) -> None:
     advice = answer.recommendation
-    if advice is None:
-        return
     console.print("[bold]Use[/bold]")
-    console.print(
-        f"  S = {advice.sync_interval:g}, eta = {advice.learning_rate:.3g} (risk {advice.risk:.1%}): {advice.why}\n"
-    )
+    if advice is None:
+        console.print("  nothing can be recommended: see what is not known, below\n")
+        return
+    said = f"  S = {advice.sync_interval:g}, eta = {advice.learning_rate:.3g} (risk of collapse {advice.risk:.1%})"
+    console.print(f"{said}: {advice.why}\n")
 
 
 def _print_next_runs(console: Console, answer: Answer) -> None:

@@ -177,14 +177,28 @@ def check(dataset: xr.Dataset, schema: Schema) -> xr.Dataset:
     return dataset
 
 
-def save(dataset: xr.Dataset, path: str | Path, *, schema: Schema) -> Path:
+def schema_of(dataset: xr.Dataset) -> Schema:
+    """Return the schema that a Dataset names in its attribute `schema`.
+
+    Raises
+    ------
+    InputError
+        If it names none of ours.
+    """
+    schemas = {schema.name: schema for schema in (SWEEP, PHASE_DIAGRAM, TRAJECTORY)}
+    name = dataset.attrs.get("schema")
+    if name not in schemas:
+        raise InputError("attribute schema", f"be one of {', '.join(schemas)}", name, "Build it with this package.")
+    return schemas[name]
+
+
+def save(dataset: xr.Dataset, path: str | Path) -> Path:
     """Write a checked Dataset to a NetCDF file: written beside it, synced, then renamed.
 
     Parameters
     ----------
     dataset : Dataset
     path : str or Path
-    schema : Schema
 
     Returns
     -------
@@ -197,6 +211,7 @@ def save(dataset: xr.Dataset, path: str | Path, *, schema: Schema) -> Path:
         or the folder does not exist.
     """
     path = Path(path)
+    schema = schema_of(dataset)
     check(dataset, schema)
     for name, array in dataset.variables.items():
         if array.dtype == np.int64 and array.size and np.abs(array.values).max() > np.iinfo(np.int32).max:
@@ -214,13 +229,12 @@ def save(dataset: xr.Dataset, path: str | Path, *, schema: Schema) -> Path:
     return path
 
 
-def load(path: str | Path, *, schema: Schema) -> xr.Dataset:
-    """Read a Dataset that `save` wrote, cast it to the schema's dtypes and check it.
+def load(path: str | Path) -> xr.Dataset:
+    """Read a Dataset that `save` wrote, cast it to its schema's dtypes and check it.
 
     Parameters
     ----------
     path : str or Path
-    schema : Schema
 
     Returns
     -------
@@ -235,6 +249,7 @@ def load(path: str | Path, *, schema: Schema) -> xr.Dataset:
         dataset = xr.load_dataset(path, engine="scipy")
     except (OSError, TypeError, ValueError, LookupError) as error:
         raise InputError("path", "be a NetCDF file", path, f"Reading said: {error}.") from error
+    schema = schema_of(dataset)
     for name, item in schema.table.items():
         if name in dataset.variables:
             dataset[name] = dataset[name].astype(item.dtype, keep_attrs=True)

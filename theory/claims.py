@@ -62,7 +62,7 @@ CLAIMS: tuple[Claim, ...] = (
         (
             "vanilla GRPO",
             "constant learning rate",
-            "the run collapses and would not at S = 1",
+            "the run collapses, at a rate that is stable at S = 1",
             "one model and setup",
         ),
         f"{_PAPER} v3, abstract",

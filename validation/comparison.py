@@ -6,12 +6,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from meanfield.answer import RISK, Answer, Question, answer
+from meanfield.answer import Answer, Question, answer
 from meanfield.calibrate import Calibration, calibrate
+from meanfield.errors import InputError
 from meanfield.fit_map import MapFit, fit_map
 from meanfield.labels import DEFAULT_RULE, LabelRule, label_sweep
 from meanfield.outcomes import Outcome
-from meanfield.recommend import measured_intervals, recommend_rate
 from meanfield.verdicts import Verdict, law_one, law_one_collapsed_only, law_two
 from validation.config import Experiment
 from validation.store import done_flags, open_sweep, stored_experiment
@@ -58,8 +58,6 @@ class Comparison:
         budget; empty if no collapse is left out for that reason. No verdicts.
     answer : Answer
         For a run as long as these.
-    safe_rates : tuple of (S, float or None)
-        Largest rate at each S that keeps the accepted risk over such a run.
     map_fit : MapFit
     """
 
@@ -74,7 +72,6 @@ class Comparison:
     judgements: tuple[Judgement, ...]
     checks: tuple[Judgement, ...]
     answer: Answer
-    safe_rates: tuple[tuple[float, float | None], ...]
     map_fit: MapFit
 
     @property
@@ -108,7 +105,6 @@ class Comparison:
             "answer": self.answer.to_json(),
             "verdicts": [_judgement_json(one) for one in self.judgements],
             "checks": [_judgement_json(one) for one in self.checks],
-            "safe_rates": [{"sync_interval": S, "learning_rate": rate} for S, rate in self.safe_rates],
             "interval_budgets": [
                 {"sync_interval": S, **budget.to_json()} for S, budget in self.calibration.interval_budgets
             ],
@@ -141,13 +137,17 @@ def compare(store: Path, *, rule: LabelRule = DEFAULT_RULE) -> Comparison:
     Raises
     ------
     InputError
-        If `store` is no sweep store.
+        If `store` is no sweep store, or no shard of it is finished.
 
     Source: claims C1 and C2 (theory/claims.py).
     """
     experiment = stored_experiment(store)
     dataset = open_sweep(store)
     flags = done_flags(store)
+    if not flags.any():
+        raise InputError(
+            "SWEEP.zarr", "hold a finished shard", f"none of {len(flags)}", "Train it with python -m validation.run."
+        )
     runs = label_sweep(dataset, rule=rule)
     calibration = calibrate(runs)
     return Comparison(
@@ -166,7 +166,6 @@ def compare(store: Path, *, rule: LabelRule = DEFAULT_RULE) -> Comparison:
         ),
         checks=_checks(runs, calibration),
         answer=answer(calibration, Question(horizon=experiment.max_steps)),
-        safe_rates=_safe_rates(calibration, horizon=experiment.max_steps),
         map_fit=fit_map(calibration),
     )
 
@@ -178,14 +177,6 @@ def _checks(runs: "pd.DataFrame", calibration: Calibration) -> tuple[Judgement, 
         return ()
     ignoring = calibrate(runs[runs["sync_interval"] >= 2])
     return tuple(Judgement(CEILING_IGNORED, law(ignoring)) for law in (law_one, law_two))
-
-
-def _safe_rates(calibration: Calibration, *, horizon: float) -> tuple[tuple[float, float | None], ...]:
-    safe = []
-    for sync_interval in measured_intervals(calibration):
-        found = recommend_rate(calibration, sync_interval, horizon=horizon, risk=RISK)
-        safe.append((sync_interval, None if found is None else found[0]))
-    return tuple(safe)
 
 
 def _judgement_json(judgement: Judgement) -> dict[str, Any]:

@@ -12,22 +12,28 @@ from meanfield.estimate import Estimate
 from theory.claims import CLAIMS, Claim
 from validation.comparison import Comparison
 from validation.config import Experiment
-from validation.figures import ReportFigure, report_figures
+from validation.figures import ABOVE_CEILING, ReportFigure, report_figures
 from validation.report_style import STYLE
 
-_WOULD_TEST = {
-    "C3": "Would need: the gradient on a fresh batch beside the stale one, so that the bias itself is measured.",
-    "C4": "Would need: R_batch, R_crit and G_upd measured apart from the outcomes they are to predict.",
-    "C5": "Would need: the alignment of the mean updates of successive cycles, which should rise across the boundary.",
-    "C6": "Would need: a rule fixed beforehand for the curve in figure 4, and more collapses near the boundary.",
-    "C7": "Would need: the same cells at two run lengths that differ by a factor of two or more.",
-    "C8": "Would need: the same cells at two run lengths that differ by a factor of two or more.",
+_UNTESTED = {
+    "C3": "That rollouts of age S bias the gradient by at most about S·η, and that every sync takes the bias away. "
+    "Would need: the gradient on fresh rollouts beside that on the stale ones, at several points of a run.",
+    "C4": "That a run is safe if η stays well below two limits, one that falls as 1/S and one that falls as 1/T. "
+    "Would need: both limits measured beforehand, not read off the outcomes that they are to predict.",
+    "C5": "That the policy keeps moving in one direction from sync to sync only where S·η is above a threshold. "
+    "Would need: the mean update of every cycle, to see whether successive cycles point the same way.",
+    "C6": "That η·T at collapse depends on S and η through S·η alone (figure 4). "
+    "Would need: a test of figure 4 that is fixed beforehand, and more collapses just above the boundary.",
+    "C7": "That S and the number of steps T share one budget: 1/η at the boundary is a part that grows as S plus a "
+    "part that grows as T. Would need: the same S and η at two run lengths that differ by a factor of two or more.",
+    "C8": "That a collapse needs both, S·η above a threshold and η·T above a budget. "
+    "Would need: the same S and η at two run lengths that differ by a factor of two or more.",
 }
-"""What would test a claim that a sweep of outcomes and collapse times does not test."""
+"""Claims that a sweep of outcomes and collapse times may leave open: what they say, and what would test them."""
 _FORMS = {"C7": Combination.MIN, "C8": Combination.MAX}
 _WHY_CHECK = (
-    "The check is no verdict. The budget leaves out collapses above the ceiling, because there runs are unstable at "
-    "S = 1 too. The check knows no ceiling: it fits the runs at S ≥ 2 alone and keeps every collapse."
+    f"The check is no verdict. The budget leaves out collapses above the ceiling, {ABOVE_CEILING}. The check knows no "
+    "ceiling: it fits the runs at S ≥ 2 alone and keeps every collapse."
 )
 _AT_THE_EDGE = (
     f"The interval of the budget exponent touches the steepest slope that the fit allows ({-max(SLOPE_RANGE):g}): the "
@@ -57,6 +63,7 @@ def render(comparison: Comparison) -> str:
         _section("Verdicts", _verdicts(comparison)),
         _section("Figures", "".join(_figure(i, one) for i, one in enumerate(report_figures(comparison), 1))),
         _section("Read with care", _care(comparison)),
+        _section("Not tested by this sweep", _untested(comparison)),
         _section("How it was done", _method(comparison)),
     )
     return (
@@ -141,12 +148,11 @@ def _answer(comparison: Comparison) -> str:
             f"For {horizon} steps use S = {advice.sync_interval:g} and η = {advice.learning_rate:.2g}: "
             f"risk of a collapse {advice.risk:.0%}; {advice.why}."
         )
-    safe = dict(comparison.safe_rates)
     rows = [
         (
             f"{row.sync_interval:g}",
             _text(_said(row.max_learning_rate)),
-            _text("–" if safe[row.sync_interval] is None else f"{safe[row.sync_interval]:.2g}"),
+            _text("–" if row.safe_learning_rate is None else f"{row.safe_learning_rate:.2g}"),
             _text(row.binding or "not known"),
         )
         for row in answer.table
@@ -154,7 +160,7 @@ def _answer(comparison: Comparison) -> str:
     header = (
         "S",
         "η at which half of the seeds stay stable",
-        f"largest η with at most {RISK:.0%} collapsing",
+        f"largest η with at most {RISK:.0%} unstable",
         "set by",
     )
     return (
@@ -177,10 +183,7 @@ def _plainly(comparison: Comparison) -> str:
 
 def _note(comparison: Comparison) -> str:
     share = f"{comparison.calibration.confidence:.0%}"
-    said = (
-        f"Square brackets hold {share} intervals. Degraded runs count as unstable in the first rate. The second keeps "
-        f"the risk of a collapse within {comparison.experiment.max_steps} steps and stays below the first's interval."
-    )
+    said = f"Square brackets hold {share} intervals. Degraded runs count as unstable, like collapsed ones."
     return f'<p class="note">{_text(said)}</p>'
 
 
@@ -201,19 +204,27 @@ def _said(estimate: Estimate) -> str:
 
 
 def _verdicts(comparison: Comparison) -> str:
-    """The judged claims as rows, the others in a list with what would test them."""
-    rows, untested = [], []
+    """The judged claims as rows."""
+    rows = []
     for record in CLAIMS:
         cell = _verdict_cell(comparison, record)
         if cell is None:
-            untested.append(f"<li><b>{record.id}</b> {_text(record.title)}. {_text(_WOULD_TEST[record.id])}</li>")
             continue
         name = f"<b>{_text(record.id)}</b> {_text(record.title)}"
         rule = "" if record.verdict_rule is None else f"<small>Rule: {_text(record.verdict_rule)}</small>"
         rows.append((name, f"{_text(record.statement)}<small>{_text(record.source)}</small>{rule}", cell))
     checks = "" if not comparison.checks else f'<p class="note">{_text(_WHY_CHECK)}</p>'
-    others = f'<p>{_chip("not tested")} by this sweep:</p>\n<ul class="untested">{"".join(untested)}</ul>'
-    return "\n".join((_table(("claim", "what it says", "this sweep"), rows), checks, others))
+    return f'<div class="verdicts">{_table(("claim", "what it says", "this sweep"), rows)}</div>\n{checks}'
+
+
+def _untested(comparison: Comparison) -> str:
+    """The claims without a row among the verdicts, each with what would test it."""
+    lines = [
+        f"<li><b>{record.id}</b> {_text(record.title)}. {_text(_UNTESTED[record.id])}</li>"
+        for record in CLAIMS
+        if _verdict_cell(comparison, record) is None
+    ]
+    return f"<ul>{''.join(lines)}</ul>"
 
 
 def _chip(word: str) -> str:
@@ -261,9 +272,10 @@ def _care(comparison: Comparison) -> str:
         rows = list(zip(left_out["run"], left_out["outcome"], strict=True))
         named = ", ".join(f"{run} ({word})" for run, word in rows[:_MAX_LISTED])
         more = f" and {len(rows) - _MAX_LISTED} more" if len(rows) > _MAX_LISTED else ""
+        runs = "1 run is" if len(rows) == 1 else f"{len(rows)} runs are"
         kept = (
-            f"{len(rows)} run(s) left out of every fit, because they failed (a reward that is not finite) or their "
-            f"outcome is unknown (not run yet, or never above the floor): {named}{more}."
+            f"{runs} left out of every fit, having failed (a reward that is not finite) or with an unknown outcome "
+            f"(not run yet, or never above the floor): {named}{more}."
         )
     answer = comparison.answer
     next_runs = [
@@ -305,7 +317,8 @@ def _method(comparison: Comparison) -> str:
     )
     return (
         f"<p>{_text(labels)}</p>\n<p>Runs made with {_text(made)}. Read with {_text(read)}.</p>\n"
-        f"<p>To reproduce:</p>\n{_code(commands)}\n<details><summary>experiment.toml</summary>\n"
+        "<p>To reproduce, save the experiment printed below as experiment.toml, then:</p>\n"
+        f"{_code(commands)}\n<details><summary>experiment.toml</summary>\n"
         f"{_code(experiment_toml(comparison.experiment))}\n</details>"
     )
 

@@ -61,13 +61,9 @@ def test_the_sweep_has_the_published_form(sweep):
 
 def test_what_is_saved_comes_back_identical(diagram, sweep, tmp_path):
     run = simulate(MODEL, sync_interval=math.inf, learning_rate=1e-3, horizon=9)
-    for dataset, schema in (
-        (diagram, results.PHASE_DIAGRAM),
-        (sweep, results.SWEEP),
-        (run, results.TRAJECTORY),
-    ):
-        path = results.save(dataset, tmp_path / "data.nc", schema=schema)
-        back = results.load(path, schema=schema)
+    for dataset in (diagram, sweep, run):
+        path = results.save(dataset, tmp_path / "data.nc")
+        back = results.load(path)
         xr.testing.assert_identical(back, dataset)
         assert {name: back[name].dtype for name in back.variables} == {
             name: dataset[name].dtype for name in dataset.variables
@@ -76,7 +72,7 @@ def test_what_is_saved_comes_back_identical(diagram, sweep, tmp_path):
 
 
 def test_a_failed_write_leaves_the_old_file(diagram, tmp_path, monkeypatch):
-    path = results.save(diagram, tmp_path / "data.nc", schema=results.PHASE_DIAGRAM)
+    path = results.save(diagram, tmp_path / "data.nc")
     before = path.read_bytes()
 
     def half(self, target, **options):
@@ -85,16 +81,16 @@ def test_a_failed_write_leaves_the_old_file(diagram, tmp_path, monkeypatch):
 
     monkeypatch.setattr(xr.Dataset, "to_netcdf", half)
     with pytest.raises(OSError, match="disk full"):
-        results.save(diagram, path, schema=results.PHASE_DIAGRAM)
+        results.save(diagram, path)
     assert path.read_bytes() == before
     assert [item.name for item in tmp_path.iterdir()] == ["data.nc"]
 
 
 def test_a_reader_of_the_old_file_keeps_it(diagram, tmp_path):
-    path = results.save(diagram, tmp_path / "data.nc", schema=results.PHASE_DIAGRAM)
+    path = results.save(diagram, tmp_path / "data.nc")
     before = path.read_bytes()
     with path.open("rb") as reader:
-        results.save(diagram.assign_attrs(horizon=7), path, schema=results.PHASE_DIAGRAM)
+        results.save(diagram.assign_attrs(horizon=7), path)
         assert reader.read() == before
     assert path.read_bytes() != before
 
@@ -130,13 +126,13 @@ def test_missing_attribute(diagram):
 def test_an_integer_beyond_the_file_format(sweep, tmp_path):
     large = sweep.assign_coords(seed=("seed", [2**40], sweep.seed.attrs))
     with pytest.raises(InputError, match=r"seed must fit 32 bits, got 1099511627776\. Use smaller integers\."):
-        results.save(large, tmp_path / "data.nc", schema=results.SWEEP)
+        results.save(large, tmp_path / "data.nc")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_folder(diagram, tmp_path):
     with pytest.raises(InputError, match=r"path must lie in an existing folder, got .*Create .* first\."):
-        results.save(diagram, tmp_path / "none" / "data.nc", schema=results.PHASE_DIAGRAM)
+        results.save(diagram, tmp_path / "none" / "data.nc")
 
 
 @pytest.mark.parametrize("content", [None, b"", b"not a data file", b"CDF\x01"])
@@ -145,10 +141,13 @@ def test_an_unreadable_file(content, tmp_path):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(InputError, match=r"path must be a NetCDF file, got .*Reading said: "):
-        results.load(path, schema=results.PHASE_DIAGRAM)
+        results.load(path)
 
 
-def test_a_file_of_another_kind(diagram, tmp_path):
-    path = results.save(diagram, tmp_path / "data.nc", schema=results.PHASE_DIAGRAM)
-    with pytest.raises(InputError, match=r"trajectory/1: \w+ must be"):
-        results.load(path, schema=results.TRAJECTORY)
+def test_a_dataset_without_a_schema_of_ours(diagram, tmp_path):
+    del diagram.attrs["schema"]
+    with pytest.raises(InputError, match=r"attribute schema must be one of driftlaw\.sweep/1, .*, got None\. Build it"):
+        results.save(diagram, tmp_path / "data.nc")
+    diagram.to_netcdf(tmp_path / "other.nc", engine="scipy")
+    with pytest.raises(InputError, match="attribute schema must be one of"):
+        results.load(tmp_path / "other.nc")
