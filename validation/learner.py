@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from validation.config import Experiment, GrpoConfig, RunSpec
-from validation.policy import Parameters, Policy, chosen, expected_reward, make_policy
+from validation.policy import Parameters, Policy, chosen, expected_reward, make_policy, mean_per_run
 from validation.pretrain import evaluation_prompts
 from validation.rollouts import Rollouts, generate, group_advantages
 from validation.surrogate import ratio_metrics, surrogate
@@ -84,9 +84,10 @@ def update(
     gradients = dict(zip(names, torch.autograd.grad(-objective_R.sum(), [learner[n] for n in names]), strict=True))
     with torch.no_grad():
         metrics = ratio_metrics(logp_RNL, batch.behavior_logp_RNL, advantages_RN, epsilon=config.epsilon)
-        metrics["entropy"] = -(all_logp_RNLV.exp() * all_logp_RNLV).sum(dim=-1).mean(dim=(1, 2))
-        metrics["rollout_reward"] = batch.rewards_RBG.mean(dim=(1, 2))
-        metrics["grad_norm"] = sum(g.square().sum(dim=(1, 2)) for g in gradients.values()).sqrt()  # type: ignore[union-attr]
+        metrics["entropy"] = mean_per_run(-(all_logp_RNLV.exp() * all_logp_RNLV).sum(dim=-1))
+        metrics["rollout_reward"] = mean_per_run(batch.rewards_RBG)
+        squares = [mean_per_run(gradient.square()) * gradient[0].numel() for gradient in gradients.values()]
+        metrics["grad_norm"] = torch.stack(squares).sum(dim=0).sqrt()
     return gradients, metrics
 
 
@@ -115,7 +116,8 @@ def train(
     dict of float32 arrays, shape (len(runs), max_steps)
         One per name in `METRICS`; `learner_reward` is NaN where it was not evaluated.
 
-    Bits depend on the machine, the torch version and one torch thread; not on which runs share the batch.
+    Bits depend on the machine, the torch version and one torch thread; not on which runs share the batch, because
+    every run's part of a tensor starts at a multiple of 64 bytes (sizes are multiples of 16, see `Experiment`).
     """
     task = SortingTask(experiment.task.num_symbols, experiment.task.length)
     policy = make_policy(experiment.policy, task)

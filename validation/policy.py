@@ -87,6 +87,14 @@ def chosen(log_probabilities: Tensor, tokens: Tensor) -> Tensor:
     return log_probabilities.gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
 
 
+def mean_per_run(values: Tensor) -> Tensor:
+    """Mean over all but the first dimension, shape (R,), each run summed as if it were alone.
+
+    A reduction over several dimensions at once may add in another order when there are more runs.
+    """
+    return torch.stack([value.mean() for value in values])
+
+
 def expected_reward(policy: Policy, task: SortingTask, parameters: Parameters, prompts_NL: Tensor) -> Tensor:
     """Exact expected reward on given prompts, shape (R,) [1]: the probability of the one right completion.
 
@@ -96,4 +104,4 @@ def expected_reward(policy: Policy, task: SortingTask, parameters: Parameters, p
     prompts_RNL = prompts_NL.expand(num_runs, *prompts_NL.shape)
     answers_RNL = task.answers(prompts_RNL)
     logp_RNL = chosen(policy.log_probabilities(parameters, prompts_RNL, answers_RNL), answers_RNL)
-    return logp_RNL.sum(dim=-1).exp().mean(dim=-1)
+    return mean_per_run(logp_RNL.sum(dim=-1).exp())

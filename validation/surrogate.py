@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from validation.policy import mean_per_run
+
 # R runs, N samples, L tokens.
 
 
@@ -39,9 +41,9 @@ def ratio_metrics(
         advantages_RN1 = advantages_RN.unsqueeze(-1)
         above = (ratio_RNL > 1 + epsilon) & (advantages_RN1 > 0)
         below = (ratio_RNL < 1 - epsilon) & (advantages_RN1 < 0)
-        clip_fraction_R = (above | below).to(torch.float32).mean(dim=(1, 2))
+        clip_fraction_R = mean_per_run((above | below).to(torch.float32))
     return {
-        "drift": log_ratio_RNL.square().mean(dim=(1, 2)).sqrt(),
-        "behavior_k3": (ratio_RNL - 1 - log_ratio_RNL).mean(dim=(1, 2)),
+        "drift": mean_per_run(log_ratio_RNL.square()).sqrt(),
+        "behavior_k3": mean_per_run(ratio_RNL - 1 - log_ratio_RNL),
         "clip_fraction": clip_fraction_R,
     }

@@ -28,6 +28,14 @@ def _sequence_logp(weights: dict[str, Tensor], prompt: list[int], tokens: list[i
     return torch.stack(out)
 
 
+def _entropies(weights: dict[str, Tensor], prompt: list[int], tokens: list[int], sizes: tuple[int, int]) -> list[float]:
+    out = []
+    for position, previous in enumerate([sizes[0], *tokens[:-1]]):
+        logp = _next_logp(weights, prompt, previous, position, sizes)
+        out.append(-(logp.exp() * logp).sum().item())
+    return out
+
+
 def _sample(weights: dict[str, Tensor], prompt: list[int], uniforms: list[float], sizes: tuple[int, int]):
     previous, tokens, logps = sizes[0], [], []
     for position, uniform in enumerate(uniforms):
@@ -40,12 +48,14 @@ def _sample(weights: dict[str, Tensor], prompt: list[int], uniforms: list[float]
 
 
 def train_alone(experiment: Experiment, start: dict[str, Tensor], run: RunSpec) -> dict[str, list[float]]:
-    """Traces of one run by the definition of the algorithm: rollout and learner reward, drift."""
+    """Traces of one run by the definition of the algorithm."""
     grpo, sizes = experiment.grpo, (experiment.task.num_symbols, experiment.task.length)
     learner = {name: value.clone().requires_grad_() for name, value in start.items()}
     optimizer = torch.optim.Adam(learner.values(), lr=run.learning_rate, betas=(grpo.adam_beta1, grpo.adam_beta2))
     generator = run_generator(run)
-    traces: dict[str, list[float]] = {"rollout_reward": [], "learner_reward": [], "drift": []}
+    traces: dict[str, list[float]] = {
+        name: [] for name in ("rollout_reward", "learner_reward", "drift", "entropy", "grad_norm")
+    }
     for step in range(experiment.max_steps):
         if step % run.sync_interval == 0:
             behavior = {name: value.detach().clone() for name, value in learner.items()}
@@ -53,14 +63,16 @@ def train_alone(experiment: Experiment, start: dict[str, Tensor], run: RunSpec) 
         prompts = torch.randint(0, experiment.task.num_symbols, shape, generator=generator).tolist()
         shape = (grpo.num_prompts * grpo.num_generations, experiment.task.length)
         uniforms = torch.rand(shape, generator=generator).tolist()
-        loss, log_ratios, rewards_of_all = torch.zeros(()), [], []
+        loss, log_ratios, rewards_of_all, entropies = torch.zeros(()), [], [], []
         for index, prompt in enumerate(prompts):
             samples = [
                 _sample(behavior, prompt, u, sizes)
                 for u in uniforms[index * grpo.num_generations : (index + 1) * grpo.num_generations]
             ]
             rewards = torch.tensor([float(tokens == sorted(prompt)) for tokens, _ in samples])
-            advantages = (rewards - rewards.mean()) / (rewards.std() + 1e-4)
+            advantages = rewards - rewards.mean()
+            if grpo.scale_rewards:
+                advantages = advantages / (rewards.std() + 1e-4)
             rewards_of_all += rewards.tolist()
             for (tokens, logps), advantage in zip(samples, advantages, strict=True):
                 log_ratio = _sequence_logp(learner, prompt, tokens, sizes) - torch.tensor(logps)
@@ -70,8 +82,11 @@ def train_alone(experiment: Experiment, start: dict[str, Tensor], run: RunSpec) 
                     terms = torch.minimum(terms, clipped)
                 loss = loss - terms.mean() / (grpo.num_prompts * grpo.num_generations)
                 log_ratios += log_ratio.tolist()
+                entropies += _entropies(learner, prompt, tokens, sizes)
         optimizer.zero_grad()
         loss.backward()
+        traces["grad_norm"].append(sum(w.grad.square().sum().item() for w in learner.values()) ** 0.5)
+        traces["entropy"].append(sum(entropies) / len(entropies))
         optimizer.step()
         traces["rollout_reward"].append(sum(rewards_of_all) / len(rewards_of_all))
         traces["drift"].append((sum(x * x for x in log_ratios) / len(log_ratios)) ** 0.5)

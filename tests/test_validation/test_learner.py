@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,18 +27,29 @@ def test_metrics_are_those_of_the_schema() -> None:
     assert {variable.name for variable in SWEEP.variables} == set(METRICS)
 
 
-@pytest.mark.parametrize("epsilon", [None, 0.1])
+@pytest.mark.parametrize(
+    "grpo", [{"epsilon": None}, {"epsilon": 0.1, "scale_rewards": False, "adam_beta1": 0.5, "adam_beta2": 0.9}]
+)
 def test_the_batched_learner_follows_the_plain_one(
-    vary: Callable[..., Experiment], start: Parameters, epsilon: float | None
+    vary: Callable[..., Experiment], start: Parameters, grpo: dict[str, Any]
 ) -> None:
     """float32 in another order of operations: 1e-4 after 10 steps, where one wrong term gives 1e-1."""
-    experiment = vary(grpo={"epsilon": epsilon}, max_steps=10)
+    experiment = vary(grpo=grpo, max_steps=10)
     traces = train(experiment, start, RUNS)
     for index in (0, 2):
         plain = train_alone(experiment, start, RUNS[index])
         for name, values in plain.items():
             np.testing.assert_allclose(traces[name][index], values, rtol=1e-4, atol=1e-5, err_msg=name)
         assert max(plain["learner_reward"]) - min(plain["learner_reward"]) > 0.01
+
+
+@pytest.mark.parametrize("sizes", [(16, 2, 16), (48, 6, 48), (112, 12, 80)])
+def test_other_sizes_keep_the_bits_too(vary: Callable[..., Experiment], sizes: tuple[int, int, int]) -> None:
+    hidden, num_prompts, num_eval_prompts = sizes
+    grpo = {"num_prompts": num_prompts, "num_generations": 8}
+    policy = PolicyConfig(hidden_size=hidden)
+    experiment = vary(grpo=grpo, max_steps=4, num_eval_prompts=num_eval_prompts, task=TaskConfig(), policy=policy)
+    same_bits_alone(experiment, [RunSpec(1 + index % 3, 1e-3 * (index + 1), index) for index in range(7)])
 
 
 @pytest.mark.parametrize("num_prompts", [16, 64])
@@ -48,11 +60,14 @@ def test_a_batch_of_runs_has_the_bits_of_each_run_alone(
     """At the sizes of the demo. If a machine breaks it, the message says by how much."""
     sizes = {"task": TaskConfig(), "policy": PolicyConfig()}
     experiment = vary(grpo={"num_prompts": num_prompts, "num_generations": 8}, max_steps=6, **sizes)
+    same_bits_alone(experiment, [RunSpec(2**index % 31, 1e-3 * (index + 1), index) for index in range(num_runs)])
+
+
+def same_bits_alone(experiment: Experiment, runs: list[RunSpec]) -> None:
     policy = make_policy(experiment.policy, SortingTask(experiment.task.num_symbols, experiment.task.length))
     start = initial_parameters(policy, torch.Generator().manual_seed(0))
-    runs = [RunSpec(2**index % 31, 1e-3 * (index + 1), index) for index in range(num_runs)]
     together = train(experiment, start, runs)
-    for index in (0, num_runs // 2, num_runs - 1):
+    for index in (0, len(runs) // 2, len(runs) - 1):
         alone = train(experiment, start, [runs[index]])
         for name in METRICS:
             worst = np.nanmax(np.abs(together[name][index] - alone[name][0]), initial=0.0)
