@@ -33,13 +33,13 @@ def test_metrics_are_those_of_the_schema() -> None:
 def test_the_batched_learner_follows_the_plain_one(
     vary: Callable[..., Experiment], start: Parameters, grpo: dict[str, Any]
 ) -> None:
-    """float32 in another order of operations: 1e-4 after 10 steps, where one wrong term gives 1e-1."""
+    """float32 in another order, and Adam magnifies what rounding does to tiny gradients: 1e-3; a wrong term gives 1e-1."""
     experiment = vary(grpo=grpo, max_steps=10)
     traces = train(experiment, start, RUNS)
     for index in (0, 2):
         plain = train_alone(experiment, start, RUNS[index])
         for name, values in plain.items():
-            np.testing.assert_allclose(traces[name][index], values, rtol=1e-4, atol=1e-5, err_msg=name)
+            np.testing.assert_allclose(traces[name][index], values, rtol=1e-3, atol=1e-5, err_msg=name)
         assert max(plain["learner_reward"]) - min(plain["learner_reward"]) > 0.01
 
 
