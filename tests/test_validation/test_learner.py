@@ -33,7 +33,7 @@ def test_metrics_are_those_of_the_schema() -> None:
 def test_the_batched_learner_follows_the_plain_one(
     vary: Callable[..., Experiment], start: Parameters, grpo: dict[str, Any]
 ) -> None:
-    """float32 in another order, and Adam magnifies what rounding does to tiny gradients: 1e-3; a wrong term gives 1e-1."""
+    """float32 in another order, and Adam magnifies rounding of tiny gradients: 1e-3; a wrong term gives 1e-1."""
     experiment = vary(grpo=grpo, max_steps=10)
     traces = train(experiment, start, RUNS)
     for index in (0, 2):
