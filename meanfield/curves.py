@@ -116,9 +116,9 @@ def cycle_end_drift(dataset: xr.Dataset, *, runs: pd.DataFrame, calibration: Cal
     -------
     DataFrame
         Columns sync_interval [optimizer step], learning_rate [1], drift [nat], and the marks largest_stable and
-        smallest_unstable of the two rates of each S between which its boundary lies. The drift is the median
-        over seeds of the median over the cycles that ended within the first `early_steps` and before the run
-        declined. Cells without such a cycle are left out, and so is S = 1, where it is zero by construction.
+        smallest_unstable of the two rates at the boundary of each S that has runs of both kinds. The drift is
+        the median over seeds of the median over the cycles that ended within the first `early_steps` and before
+        the run declined. Cells without such a cycle are left out, and so is S = 1, where it is zero by construction.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def cycle_end_drift(dataset: xr.Dataset, *, runs: pd.DataFrame, calibration: Cal
     if len(runs) != drift[..., 0].size:
         raise InputError("runs", f"hold the {drift[..., 0].size} runs of the Dataset", len(runs), "Use label_sweep.")
     healthy_until = runs["collapse_step_low"].fillna(np.inf).to_numpy().reshape(drift.shape[:-1])
-    brackets = {bracket.sync_interval: bracket for bracket in calibration.brackets}
+    brackets = {bracket.sync_interval: bracket for bracket in calibration.brackets if bracket.closed}
     step = dataset["step"].values
     early = step <= early_steps(dataset)
     rows = []

@@ -247,8 +247,8 @@ def plot_collapse_steps(
     if fit is not None:
         handles.append(_draw_curve(fit, axes, colour=style.FIT_COLOUR, label=_slope_label(calibration)))
     if budget is not None:
-        label = "law two, slope −1" + _doubt(calibration.budget)
-        handles.append(_draw_curve(budget, axes, colour=style.MODEL_COLOUR, label=label))
+        label = "law two, slope −1" + ("" if calibration.budget.identified else "\n(rejected by these runs)")
+        handles.append(_draw_curve(budget, axes, colour=style.FIT_COLOUR, label=label))
         handles[-1].set_linestyle("dashed")
     handles.append(_level(axes, horizon, label="end of the runs"))
     handles += _ceiling_line(axes, calibration)

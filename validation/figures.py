@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from meanfield import plot_style, plotting
-from meanfield.curves import boundary_curve, budget_curve, cycle_end_drift, early_steps, exit_budget_curve
+from meanfield.boundary import RateBracket
+from meanfield.calibrate import Calibration
+from meanfield.curves import (
+    boundary_curve,
+    budget_curve,
+    cycle_end_drift,
+    early_steps,
+    exit_budget_curve,
+    time_law_curve,
+)
 from meanfield.estimate import Estimate
 from meanfield.outcomes import Outcome
 from meanfield.simulate import phase_diagram
@@ -21,6 +30,8 @@ if TYPE_CHECKING:
 
 NUM_LINES = 5
 """Learning rates in the figure of the rewards."""
+ABOVE_CEILING = "where runs at S = 1 are unstable too (degraded or collapsed)"
+"""Why collapses above the ceiling are not counted against staleness."""
 _SIZE = (8.0, 4.8)
 
 
@@ -161,27 +172,39 @@ def _collapsed(comparison: Comparison) -> "pd.DataFrame":
 
 
 def _steps(comparison: Comparison) -> ReportFigure:
-    calibration, collapsed = comparison.calibration, _collapsed(comparison)
-    ceiling, slope = calibration.learning_rate_ceiling.estimate, calibration.budget_exponent
-    caption = "Look at whether the marks follow a line of slope −1, as law two says. "
-    if slope.estimate is None:
-        caption += f"These runs do not give a slope: {len(collapsed)} collapsed at S ≥ 2."
-    else:
-        caption += (
-            f"Here the slope is {said_exponent(slope)}; line and slope also count the runs that had not collapsed when "
-            "they degraded or ended, so the line may lie above the marks."
-        )
-        above = 0 if ceiling is None else int((collapsed["learning_rate"] > ceiling).sum())
-        if above:
-            caption += (
-                f" They leave out {above} of the {len(collapsed)} collapses at S ≥ 2, right of the ceiling, where "
-                "runs are unstable without staleness too."
-            )
-    curve = budget_curve(calibration.budget, learning_rates=_rates(comparison, 60))
+    calibration = comparison.calibration
+    rates = _rates(comparison, 60)
+    ceiling = calibration.learning_rate_ceiling.estimate
+    if ceiling is not None:
+        rates = rates[rates < ceiling]
+    fit = None
+    if calibration.time_law is not None and calibration.budget_exponent.estimate is not None:
+        fit = time_law_curve(calibration.time_law, learning_rates=rates, confidence=calibration.confidence)
+    budget = budget_curve(calibration.budget, learning_rates=rates)
     return _figure(
         "steps",
-        caption,
-        lambda axes: plotting.plot_collapse_steps(comparison.runs, axes, calibration=calibration, budget=curve),
+        _steps_caption(comparison),
+        lambda axes: plotting.plot_collapse_steps(
+            comparison.runs, axes, calibration=calibration, fit=fit, budget=budget
+        ),
+    )
+
+
+def _steps_caption(comparison: Comparison) -> str:
+    calibration, collapsed = comparison.calibration, _collapsed(comparison)
+    ceiling, slope = calibration.learning_rate_ceiling.estimate, calibration.budget_exponent
+    if slope.estimate is None:
+        return f"Look at when runs collapse: of those at S ≥ 2, {len(collapsed)} did, too few for a slope."
+    above = 0 if ceiling is None else int((collapsed["learning_rate"] > ceiling).sum())
+    ignored = ""
+    if above:
+        ignored = (
+            f"Neither line counts the {above} collapses (of {len(collapsed)} at S ≥ 2) right of the ceiling, "
+            f"{ABOVE_CEILING}; runs"
+        )
+    return (
+        "Look at whether the marks follow the dashed line (law two: slope −1): the fitted slope (solid line) is "
+        f"{said_exponent(slope)}. {ignored or 'Runs'} that had not collapsed count too, which moves both lines up."
     )
 
 
@@ -201,6 +224,12 @@ def _budgets(comparison: Comparison) -> ReportFigure:
             f"(S = {most[0]:g}). "
         )
     caption += comparison.map_fit.sentence
+    ceiling, runs = calibration.learning_rate_ceiling.estimate, comparison.runs
+    collapsed = runs["outcome"] == Outcome.COLLAPSED.word
+    if ceiling is not None and (collapsed & (runs["learning_rate"] > ceiling)).any():
+        caption += (
+            f" Pale marks are collapses above the ceiling, {ABOVE_CEILING}; neither η·T nor the curve counts them."
+        )
     return _figure(
         "budgets",
         caption,
@@ -212,16 +241,43 @@ def _drift(comparison: Comparison) -> ReportFigure:
     calibration = comparison.calibration
     table = cycle_end_drift(comparison.dataset, runs=comparison.runs, calibration=calibration)
     steps = early_steps(comparison.dataset)
-    caption = "Look at whether the rings of one colour lie at one height: then drift alone would tell the boundary. "
+    return _figure(
+        "drift",
+        _drift_caption(table, calibration),
+        lambda axes: plotting.plot_drift(table, axes, calibration=calibration, early_steps=steps),
+    )
+
+
+def _drift_caption(table: "pd.DataFrame", calibration: Calibration) -> str:
     parts = []
-    for mark, name in (("largest_stable", "largest stable"), ("smallest_unstable", "smallest unstable")):
+    for mark, name in (
+        ("largest_stable", "blue squares (largest stable η)"),
+        ("smallest_unstable", "red circles (smallest unstable η)"),
+    ):
         drift = table.loc[table[mark], "drift"]
         if len(drift):
             spread = f"{drift.min():.2g} to {drift.max():.2g} nat, a factor {drift.max() / drift.min():.2g}"
-            parts.append(f"at the {name} η it goes over S from {spread}")
-    caption += f"Here, {', and '.join(parts)}." if parts else "No cell of this sweep lies at a boundary."
-    return _figure(
-        "drift",
-        caption,
-        lambda axes: plotting.plot_drift(table, axes, calibration=calibration, early_steps=steps),
+            parts.append(f"the {name} go from {spread}")
+    if not parts:
+        return "Look at how the drift grows with η·lag. No cell of this sweep lies at a boundary."
+    caption = (
+        "Look at whether the blue squares, and the red circles, lie at one height at all S: then drift alone would "
+        f"tell the boundary. Here {', and '.join(parts)}."
     )
+    mixed = [f"{one.sync_interval:g}" for one in calibration.brackets if one.sync_interval >= 2 and _overlap(one)]
+    if mixed:
+        caption += (
+            f" At S = {_listed(mixed)} stable and unstable rates overlap: the red circle lies on or left of the blue "
+            "square."
+        )
+    return caption
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), words[-1]])
+
+
+def _overlap(bracket: RateBracket) -> bool:
+    """Whether the smallest unstable rate is not above the largest stable one."""
+    stable, unstable = bracket.largest_stable, bracket.smallest_unstable
+    return stable is not None and unstable is not None and unstable <= stable

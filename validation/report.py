@@ -16,8 +16,8 @@ from validation.figures import ABOVE_CEILING, ReportFigure, report_figures
 from validation.report_style import STYLE
 
 _UNTESTED = {
-    "C3": "That rollouts of age S bias the gradient by at most about S·η, and that every sync takes the bias away. "
-    "Would need: the gradient on fresh rollouts beside that on the stale ones, at several points of a run.",
+    "C3": "That rollouts of age S bias the gradient by no more than the order of S·η, and that every sync takes the "
+    "bias away. Would need: the gradient on fresh rollouts beside that on the stale ones, at several points of a run.",
     "C4": "That a run is safe if η stays well below two limits, one that falls as 1/S and one that falls as 1/T. "
     "Would need: both limits measured beforehand, not read off the outcomes that they are to predict.",
     "C5": "That the policy keeps moving in one direction from sync to sync only where S·η is above a threshold. "
@@ -26,7 +26,7 @@ _UNTESTED = {
     "Would need: a test of figure 4 that is fixed beforehand, and more collapses just above the boundary.",
     "C7": "That S and the number of steps T share one budget: 1/η at the boundary is a part that grows as S plus a "
     "part that grows as T. Would need: the same S and η at two run lengths that differ by a factor of two or more.",
-    "C8": "That a collapse needs both, S·η above a threshold and η·T above a budget. "
+    "C8": "That a collapse needs two things, S·η above a threshold and η·T above a budget. "
     "Would need: the same S and η at two run lengths that differ by a factor of two or more.",
 }
 """Claims that a sweep of outcomes and collapse times may leave open: what they say, and what would test them."""

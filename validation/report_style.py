@@ -29,7 +29,8 @@ table { border-collapse: collapse; width: 100%; font-size: .95rem; }
 th, td { text-align: left; vertical-align: top; padding: .4rem .7rem .4rem 0; border-bottom: 1px solid var(--line); }
 th { color: var(--soft); font-weight: 600; }
 ul { padding-left: 1.2rem; }
-.untested { font-size: .95rem; }
+.verdicts th:nth-child(1) { width: 14%; }
+.verdicts th:nth-child(3) { width: 48%; }
 td p { margin: 0 0 .4rem; }
 .chip { border: 1px solid var(--soft); color: var(--soft); border-radius: .8rem; padding: 0 .5rem; font-size: .85rem;
   white-space: nowrap; }
@@ -42,5 +43,13 @@ svg { width: 100%; height: auto; display: block; color: var(--ink); }
 svg * { stroke-linejoin: round; stroke-linecap: butt; }
 pre { background: var(--tile); padding: .7rem .9rem; overflow-x: auto; border-radius: .4rem; font-size: .85rem; }
 summary { cursor: pointer; }
+@media (max-width: 40rem) {
+  table { font-size: .8rem; }
+  th, td { padding-right: .4rem; }
+  .verdicts table, .verdicts tbody, .verdicts tr, .verdicts td { display: block; }
+  .verdicts thead { display: none; }
+  .verdicts td { border-bottom: 0; padding-right: 0; font-size: .95rem; }
+  .verdicts tr { border-bottom: 1px solid var(--line); }
+}
 @media print { figure, tr { break-inside: avoid; } }
 """

@@ -5,8 +5,16 @@ import pytest
 from matplotlib.figure import Figure
 
 from meanfield import plot_style, plotting
+from meanfield.budget import BudgetPosterior
 from meanfield.calibrate import calibrate
-from meanfield.curves import Curve, boundary_curve, budget_curve, cycle_end_drift, exit_budget_curve
+from meanfield.curves import (
+    Curve,
+    boundary_curve,
+    budget_curve,
+    cycle_end_drift,
+    exit_budget_curve,
+    time_law_curve,
+)
 from meanfield.errors import InputError
 from meanfield.estimate import Estimate
 from meanfield.fit_map import fit_map
@@ -88,8 +96,56 @@ def test_seeds_lie_side_by_side_in_their_cell(axes):
     plotting.plot_phase_diagram(RUNS, axes, calibration=CALIBRATION, boundary=None, model=None)
     places = np.concatenate([np.asarray(one.get_offsets()) for one in axes.collections])
     cell = places[np.isclose(places[:, 1], 0.002) & (np.abs(np.log(places[:, 0] / 8)) < 0.2)]
-    assert len(np.unique(cell[:, 0])) == 3
-    assert np.median(cell[:, 0]) == pytest.approx(8.0)
+    assert np.sort(cell[:, 0]) == pytest.approx(8.0 * plotting.SEED_SPREAD ** np.array([-1.0, 0.0, 1.0]))
+
+
+def marks_of(axes):
+    """Places of all marks, sorted."""
+    marks = [np.asarray(one.get_offsets()) for one in axes.collections if type(one).__name__ == "PathCollection"]
+    return np.array(sorted(map(tuple, np.concatenate(marks))))
+
+
+def test_columns_that_a_runs_table_need_not_have_may_be_missing():
+    """Without the onset interval the step alone is drawn, as (step - 1, step]."""
+    bare = RUNS.drop(columns=["seed", "collapse_step_low", "collapse_step_high"])
+    draws = (
+        lambda runs, axes: plotting.plot_phase_diagram(runs, axes, calibration=CALIBRATION, boundary=None, model=None),
+        lambda runs, axes: plotting.plot_collapse_steps(runs, axes, calibration=CALIBRATION, fit=None, budget=None),
+        lambda runs, axes: plotting.plot_collapse_budgets(runs, axes, calibration=CALIBRATION, model=None),
+    )
+    for draw in draws:
+        with_all, without = (draw(runs, Figure().add_subplot()) for runs in (RUNS, bare))
+        assert marks_of(without) == pytest.approx(marks_of(with_all))
+        assert legend_of(without) == legend_of(with_all)
+    bars = [path for one in draws[1](bare, Figure().add_subplot()).collections[:-1:2] for path in one.get_segments()]
+    assert len(bars) == 21
+    assert {float(np.ptp(bar[:, 1])) for bar in bars} == {1.0}
+
+
+def test_a_collapse_at_no_known_step_has_no_mark():
+    bare = RUNS.drop(columns=["collapse_step", "collapse_step_low", "collapse_step_high"])
+    axes = plotting.plot_collapse_steps(bare, Figure().add_subplot(), calibration=CALIBRATION, fit=None, budget=None)
+    assert len(axes.collections) == 0
+    assert legend_of(axes) == ["end of the runs", "ceiling at S = 1"]
+
+
+def test_the_legend_lies_inside_a_plain_figure():
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots()
+    plotting.plot_phase_diagram(RUNS, axes, calibration=CALIBRATION, boundary=None, model=None)
+    figure.draw_without_rendering()
+    legend = axes.get_legend().get_window_extent()
+    plt.close(figure)
+    assert legend.x1 <= figure.bbox.x1
+    assert legend.x0 > axes.get_window_extent().x1
+
+
+def test_a_layout_engine_of_the_user_is_kept():
+    figure = Figure(layout="tight")
+    engine = figure.get_layout_engine()
+    plotting.plot_phase_diagram(RUNS, figure.add_subplot(), calibration=CALIBRATION, boundary=None, model=None)
+    assert figure.get_layout_engine() is engine
 
 
 def test_every_outcome_has_its_own_colour_and_marker():
@@ -103,7 +159,7 @@ def test_the_model_boundary_is_the_smallest_rate_that_collapses(axes):
         fit.parameters, sync_intervals=[1, 8, 16], learning_rates=np.geomspace(1e-3, 1e-1, 40), horizon=NUM_STEPS
     )
     plotting.plot_phase_diagram(RUNS, axes, calibration=CALIBRATION, boundary=None, model=model)
-    (line,) = [one for one in axes.lines if one.get_label() == "boundary, model"]
+    (line,) = [one for one in axes.lines if one.get_label() == "boundary, model\n(slope −1 by construction)"]
     for rate, outcomes in zip(line.get_ydata(), model["outcome"].values, strict=True):
         first = np.flatnonzero(outcomes == Outcome.COLLAPSED.code)
         assert np.isnan(rate) if first.size == 0 else rate == model["learning_rate"].values[first[0]]
@@ -135,15 +191,23 @@ def test_a_run_without_evaluations_has_no_line(axes):
     assert not any("unknown" in label for label in legend_of(axes))
 
 
-def test_collapse_steps_have_their_censoring_interval(axes):
-    budget = budget_curve(CALIBRATION.budget, learning_rates=[0.001, 0.1])
-    plotting.plot_collapse_steps(RUNS, axes, calibration=CALIBRATION, budget=budget)
+def test_collapse_steps_have_their_censoring_interval_and_both_lines(axes):
+    rates = [0.001, 0.1]
+    budget = budget_curve(CALIBRATION.budget, learning_rates=rates)
+    fit = time_law_curve(CALIBRATION.time_law, learning_rates=rates, confidence=0.9)
+    plotting.plot_collapse_steps(RUNS, axes, calibration=CALIBRATION, fit=fit, budget=budget)
     bars = [path for one in axes.collections if type(one).__name__ == "LineCollection" for path in one.get_segments()]
     assert len(bars) == 21
     ends = sorted({(bar[0][1], bar[1][1]) for bar in bars if np.ptp(bar[:, 1]) > 1})
     assert ends == [(18.0, 20.0), (48.0, 50.0), (78.0, 80.0)]
-    assert entries_of(axes) == ["S = 1", "S = 4", "S = 8", "S = 16", "η·T = B, fitted", "end of the runs",
-                               "ceiling at S = 1"]  # fmt: skip
+    slope = f"{CALIBRATION.budget_exponent.estimate:.2f}".replace("-", "−")
+    assert entries_of(axes) == ["S = 1", "S = 4", "S = 8", "S = 16", f"fitted, slope {slope}", "law two, slope −1",
+                               "end of the runs", "ceiling at S = 1"]  # fmt: skip
+    fitted, law_two = axes.lines[:2]
+    assert (fitted.get_linestyle(), law_two.get_linestyle()) == ("-", "--")
+    steepness = [np.ptp(np.log(line.get_ydata())) / np.log(100.0) for line in (fitted, law_two)]
+    assert steepness == pytest.approx([-CALIBRATION.budget_exponent.estimate, 1.0], abs=0.02)
+    assert sum(type(one).__name__ == "FillBetweenPolyCollection" for one in axes.collections) == 1
 
 
 def test_a_budget_that_is_no_constant_is_said_to_be_none(axes):
@@ -151,8 +215,8 @@ def test_a_budget_that_is_no_constant_is_said_to_be_none(axes):
     rejected = calibrate(RUNS)
     object.__setattr__(rejected, "budget", Estimate(0.5, 0.4, 0.6, identified=False))
     object.__setattr__(rejected, "critical_product", Estimate(0.1, 0.05, 0.2, identified=False))
-    plotting.plot_collapse_steps(RUNS, axes, calibration=rejected, budget=curve)
-    assert "η·T = B, fitted\n(not a constant here)" in legend_of(axes)
+    plotting.plot_collapse_steps(RUNS, axes, calibration=rejected, fit=None, budget=curve)
+    assert "law two, slope −1\n(rejected by these runs)" in legend_of(axes)
     plotting.plot_collapse_budgets(RUNS, axes, calibration=rejected, model=None)
     assert "threshold C\n(not a constant here)" in legend_of(axes)
 
@@ -177,9 +241,18 @@ def test_an_exit_budget_curve_leaves_out_where_the_map_never_exits():
 def test_a_budget_curve_falls_as_one_over_the_rate():
     curve = budget_curve(Estimate(0.5, 0.4, 0.8), learning_rates=[0.01, 0.1])
     assert curve.middle == pytest.approx([50.0, 5.0])
-    assert curve.low == pytest.approx([40.0, 4.0])
-    assert curve.high == pytest.approx([80.0, 8.0])
+    assert curve.low is None
+    assert curve.high is None
     assert budget_curve(Estimate.unknown(), learning_rates=[0.01]) is None
+
+
+def test_a_time_law_curve_is_the_quantile_of_its_atoms_at_each_rate():
+    """Three atoms through T = 100 at eta = 0.01 with the slopes 0, 1 and 2."""
+    law = BudgetPosterior(np.log(0.01), np.log([100.0] * 3), np.array([0.0, 1.0, 2.0]), np.ones(3))
+    curve = time_law_curve(law, learning_rates=[0.001, 0.01, 0.1], confidence=1.0)
+    assert curve.middle == pytest.approx([1000.0, 100.0, 10.0])
+    assert curve.low == pytest.approx([100.0, 100.0, 1.0])
+    assert curve.high == pytest.approx([10000.0, 100.0, 100.0])
 
 
 def test_cycle_end_drift_takes_the_last_lag_of_the_early_cycles():
@@ -220,6 +293,8 @@ def test_drift_has_a_line_per_interval_and_says_why_one_is_missing(axes):
     assert stable == pytest.approx([3 * 0.02, 60 * 0.02])
     assert unstable == pytest.approx([3 * 0.05, 60 * 0.05])
     assert [len(one.get_offsets()) for one in axes.collections] == [3, 3]
+    square, circle = (one.get_paths()[0] for one in axes.collections)
+    assert len(square.vertices) != len(circle.vertices)
 
 
 def test_nothing_to_draw_is_drawn_and_said():
@@ -232,7 +307,7 @@ def test_nothing_to_draw_is_drawn_and_said():
             stable, axes, calibration=calibration, boundary=None, model=None
         ),
         "end of the runs": lambda axes: plotting.plot_collapse_steps(
-            stable, axes, calibration=calibration, budget=None
+            stable, axes, calibration=calibration, fit=None, budget=None
         ),
         "no run collapsed": lambda axes: plotting.plot_collapse_budgets(
             stable, axes, calibration=calibration, model=None

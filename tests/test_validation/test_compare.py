@@ -168,15 +168,28 @@ def test_an_unfinished_store_is_compared_and_says_so(tmp_path, capsys):
     assert "unfinished: 3 of 5 shards done" in capsys.readouterr().out
     text = text_of((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
     assert "Unfinished sweep: 3 of 5 shards done." in text
-    assert "16 run(s) left out of every fit" in text
+    assert "16 runs are left out of every fit" in text
     assert "and 4 more" in text
 
 
-def test_a_store_without_any_finished_run_is_reported_as_knowing_nothing(tmp_path, capsys):
+def test_a_store_without_any_finished_run_is_refused(tmp_path, capsys):
     store = write_store(tmp_path / "s.zarr", law_experiment(), num_done=0)
-    assert run_command(compare.main, [str(store), "--out", str(tmp_path / "out")]) == 0
-    assert "40 runs, 40 unknown" in capsys.readouterr().out
-    text = text_of((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    assert run_command(compare.main, [str(store), "--out", str(tmp_path / "out")]) == 2
+    assert "must hold a finished shard, got none of 5" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_sweep_without_any_collapse_is_reported_as_knowing_nothing(tmp_path):
+    def holds(run, max_steps):
+        reward = trace(run, max_steps)["learner_reward"]
+        return {**trace(run, max_steps), "learner_reward": np.where(np.isnan(reward), np.nan, 0.9)}
+
+    comparison = compare_store(write_store(tmp_path / "s.zarr", law_experiment(), trace=holds))
+    assert comparison.counts == {"stable": 40}
+    captions = {one.name: one.caption for one in report_figures(comparison)}
+    assert captions["steps"] == "Look at when runs collapse: of those at S ≥ 2, 0 did, too few for a slope."
+    assert "No cell of this sweep lies at a boundary." in captions["drift"]
+    text = text_of(report.render(comparison))
     assert "No recommendation: the boundary is not known from these runs." in text
     assert "inconclusive" in text
     assert re.search(r"\bsupported\b (?!if)", text.split("Figures")[0].replace("Rule: Supported", "")) is None
@@ -190,7 +203,7 @@ def test_a_run_that_failed_is_left_out_by_name(tmp_path):
         return metrics
 
     text = text_of(report.render(compare_store(write_store(tmp_path / "s.zarr", law_experiment(), trace=fails))))
-    assert "1 run(s) left out of every fit" in text
+    assert "1 run is left out of every fit" in text
     assert "S16-lr0.01-seed1 (failed)." in text
 
 
@@ -249,6 +262,7 @@ def test_the_page_says_what_was_run_and_the_answer(page, comparison):
         "Keep S·η below the threshold.",
         f"For 256 steps use S = {comparison.answer.recommendation.sync_interval:g}",
         "No run was left out.",
+        "save the experiment printed below as experiment.toml",
         "python -m validation.run experiment.toml",
     ):
         assert part in text
@@ -256,13 +270,15 @@ def test_the_page_says_what_was_run_and_the_answer(page, comparison):
 
 def test_every_claim_is_judged_or_listed_as_not_tested(page):
     text = text_of(page)
-    verdicts = text[text.index("Verdicts") : text.index("Figures Look") if "Figures Look" in text else None]
-    judged, untested = verdicts.split("not tested by this sweep:")
+    judged, after = text[text.index("Verdicts") :].split("Read with care")
+    untested = after[after.index("Not tested by this sweep") :]
+    assert "Figure 5." in judged
     for claim in CLAIMS:
         here = judged if claim.id in ("C1", "C2") else untested
         assert f"{claim.id} {claim.title}" in here
     assert judged.count(DEGRADED_STABLE) == judged.count(DEGRADED_CENSORED) == 1
     assert untested.count("Would need:") == 6
+    assert "R_batch" not in text
 
 
 def test_a_law_the_data_reject_is_reported_as_not_supported(tmp_path):
@@ -322,12 +338,15 @@ def test_captions_carry_the_numbers_of_the_fit(comparison):
     captions = {one.name: one.caption for one in report_figures(comparison)}
     assert said_exponent(comparison.calibration.boundary_exponent) in captions["phase"]
     assert said_exponent(comparison.calibration.budget_exponent) in captions["steps"]
-    assert "leave out 6 of the 18 collapses at S ≥ 2, right of the ceiling" in captions["steps"]
+    above = "where runs at S = 1 are unstable too (degraded or collapsed)"
+    assert f"the 6 collapses (of 18 at S ≥ 2) right of the ceiling, {above}" in captions["steps"]
+    assert f"Pale marks are collapses above the ceiling, {above}" in captions["budgets"]
     assert comparison.map_fit.sentence in captions["budgets"]
     # drift 10*eta*(S - 1): largest stable 0.7, 0.75, 0.62 nat; smallest unstable 1.4, 1.5, 1.55 nat,
     # which two digits show as 1.4 to 1.5
-    assert "at the largest stable η it goes over S from 0.62 to 0.75 nat, a factor 1.2" in captions["drift"]
-    assert "smallest unstable η it goes over S from 1.4 to 1.5 nat, a factor 1.1" in captions["drift"]
+    assert "blue squares (largest stable η) go from 0.62 to 0.75 nat, a factor 1.2" in captions["drift"]
+    assert "red circles (smallest unstable η) go from 1.4 to 1.5 nat, a factor 1.1" in captions["drift"]
+    assert "overlap" not in captions["drift"]
     assert "of these 5 runs at S = 8" in captions["rewards"]
 
 
