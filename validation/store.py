@@ -1,16 +1,20 @@
 """One Zarr store per sweep: made whole from the plan before any work, filled shard by shard, done flag last.
 
-Layout: one chunk per run along `run`, so that no two shards ever share a file; `done` has one flag per shard. Axis
-coordinates and grid indices are stored beside the runs, so that `open_sweep` lays them out by index, never by
-comparing floats. Reading needs no torch.
+Layout: one chunk per run along `run`, so that no two shards ever share a file; `done` has one flag per shard. The axes
+are those of the stored experiment, and runs lie in the order of its plan, so that `open_sweep` lays them out by index,
+never by comparing floats. What a finished shard lacks is an error, never NaN. Reading needs no torch.
 """
 
 import json
+import os
 import platform
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -36,6 +40,8 @@ def create_store(
 ) -> None:
     """Write the empty store and the starting weights beside `path`, then rename: it is there whole or not at all.
 
+    The name of the folder beside is this process's own; what a dead process left under its own name does no harm.
+
     Parameters
     ----------
     path : Path
@@ -46,25 +52,33 @@ def create_store(
     start : bytes
         The starting weights as a safetensors file.
     """
-    plan = Plan(experiment)
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.new")
-    group = zarr.open_group(beside, mode="w")
-    group.attrs.update(
-        {
-            "schema": SWEEP.name,
-            "experiment": experiment.to_json(),
-            "versions": json.dumps(current_versions(), sort_keys=True),
-            "reward_floor": reward_floor,
-            "initial_reward": initial_reward,
-        }
-    )
-    shape = (len(plan.runs), experiment.max_steps)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        group = zarr.open_group(beside, mode="w")
+        group.attrs.update(
+            {
+                "schema": SWEEP.name,
+                "experiment": experiment.to_json(),
+                "versions": json.dumps(current_versions(), sort_keys=True),
+                "reward_floor": reward_floor,
+                "initial_reward": initial_reward,
+            }
+        )
+        _create_arrays(group, Plan(experiment))
+        (beside / START_FILE).write_bytes(start)
+        beside.rename(path)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+
+
+def _create_arrays(group: zarr.Group, plan: Plan) -> None:
     for name in _METRICS:
         group.create_array(
             name,
-            shape=shape,
-            chunks=(1, experiment.max_steps),
+            shape=_shape(plan),
+            chunks=(1, plan.experiment.max_steps),
             dtype="float32",
             fill_value=np.nan,
             dimension_names=("run", "step"),
@@ -77,30 +91,30 @@ def create_store(
         fill_value=False,
         dimension_names=("shard",),
     )
-    (beside / START_FILE).write_bytes(start)
-    beside.rename(path)
 
 
 def check_store(path: Path, experiment: Experiment) -> None:
-    """Refuse to resume a store that another experiment or other versions made.
+    """Refuse to resume a store that is broken, or that another experiment or other versions made.
+
+    Needs safetensors.
 
     Raises
     ------
     InputError
-        Names the first field that differs, with both values.
+        Names what is broken, or the first field that differs, with both values.
     """
-    group = _open_group(path)
-    stored = json.loads(str(group.attrs["experiment"]))
-    given = json.loads(experiment.to_json())
-    for key, value in given.items():
-        if stored.get(key) != value:
+    import safetensors
+
+    stored = json.loads(stored_experiment(path).to_json())
+    for key, value in json.loads(experiment.to_json()).items():
+        if stored[key] != value:
             raise InputError(
                 "--store",
-                f"hold the same experiment: its {key} is {stored.get(key)}",
+                f"hold the same experiment: its {key} is {stored[key]}",
                 value,
                 "Give another --store, or the experiment file that made this one.",
             )
-    versions = json.loads(str(group.attrs["versions"]))
+    versions = json.loads(open_sweep(path).attrs["versions"])
     for name, version in current_versions().items():
         if versions.get(name) != version:
             raise InputError(
@@ -109,24 +123,29 @@ def check_store(path: Path, experiment: Experiment) -> None:
                 version,
                 "Install that version, or start a new store: mixed versions do not give equal bits.",
             )
+    if not done_flags(path).all():
+        with _reading(path, f"starting weights {START_FILE}"):
+            safetensors.deserialize((path / START_FILE).read_bytes())
 
 
 def done_flags(path: Path) -> np.ndarray:
-    """Which shards are finished, shape (num_shards,), bool."""
-    return np.asarray(_open_group(path)["done"][:])
+    """Which shards are finished, shape (num_shards,), bool. Raises `InputError` if the store is broken."""
+    group = _open_group(path)
+    return _flags(group, path, Plan(_experiment(group, path)))
 
 
 def write_shard(path: Path, shard: Shard, traces: Mapping[str, np.ndarray]) -> None:
-    """Write the traces of one shard, then its done flag."""
+    """Write the traces of one shard, each chunk a file even where all of it is NaN, then its done flag."""
     group = zarr.open_group(path, mode="r+")
-    for name in _METRICS:
-        group[name][shard.start : shard.stop] = traces[name]
+    with zarr.config.set({"array.write_empty_chunks": True}):
+        for name in _METRICS:
+            group[name][shard.start : shard.stop] = traces[name]
     group["done"][shard.index] = True
 
 
 def stored_experiment(path: Path) -> Experiment:
-    """Return the experiment that a store was made from."""
-    return experiment_from_mapping(json.loads(str(_open_group(path).attrs["experiment"])))
+    """Return the experiment that a store was made from. Raises `InputError` if the store is broken."""
+    return _experiment(_open_group(path), path)
 
 
 def open_sweep(path: Path) -> xr.Dataset:
@@ -137,31 +156,92 @@ def open_sweep(path: Path) -> xr.Dataset:
     Raises
     ------
     InputError
-        If `path` is no sweep store.
+        If `path` is no sweep store, or a broken one: a part of it is missing or cannot be read, or a run of a finished
+        shard lacks values that every run has.
     """
     group = _open_group(path)
-    experiment = stored_experiment(path)
+    experiment = _experiment(group, path)
     plan = Plan(experiment)
     axes = asdict(experiment)
     shape = (len(axes["sync_interval"]), len(axes["seed"]), len(axes["learning_rate"]), experiment.max_steps)
-    flags = done_flags(path)
-    finished = np.zeros(len(plan.runs), bool)
-    for shard in plan.shards:
-        finished[shard.start : shard.stop] = flags[shard.index]
+    flags = _flags(group, path, plan)
+    finished = [shard for shard in plan.shards if flags[shard.index]]
     variables = {}
     for name in _METRICS:
-        values = np.where(finished[:, None], np.asarray(group[name][:], np.float64), np.nan)
+        values = _read_metric(group, path, plan, name, finished)
         variables[name] = values.reshape(shape).transpose(0, 2, 1, 3)
     coordinates = {name: axes[name] for name in ("sync_interval", "learning_rate", "seed")}
     coordinates["step"] = np.arange(1, experiment.max_steps + 1)
-    attributes = {name: group.attrs[name] for name in SWEEP.attributes}
+    with _reading(path, "an attribute"):
+        json.loads(group.attrs["versions"])
+        attributes = {name: group.attrs[name] for name in SWEEP.attributes}
     return build(SWEEP, coordinates=coordinates, variables=variables, attributes=attributes)
+
+
+def _read_metric(group: zarr.Group, path: Path, plan: Plan, name: str, finished: list[Shard]) -> np.ndarray:
+    """One variable of the finished shards, NaN elsewhere, shape (num_runs, max_steps), float64.
+
+    A run has a chunk of every variable, and a finite value at step 1, which is the starting policy's. Two are excepted:
+    `learner_reward` is not evaluated at every step, and `clip_fraction` is NaN throughout where nothing is clipped.
+    """
+    array = _array(group, path, name, _shape(plan))
+    values = np.full(_shape(plan), np.nan)
+    never_there = name == "clip_fraction" and plan.experiment.grpo.epsilon is None
+    for shard in finished:
+        with _reading(path, f"{name} of runs {shard.start} to {shard.stop - 1}"):
+            values[shard.start : shard.stop] = array[shard.start : shard.stop]
+        for run in range(shard.start, shard.stop):
+            with _reading(path, f"{name} of run {run}"):
+                if not (never_there or (path / name / array.metadata.encode_chunk_key((run, 0))).is_file()):
+                    raise FileNotFoundError("its chunk is missing")
+                if not (never_there or name == "learner_reward" or np.isfinite(values[run, 0])):
+                    raise ValueError("it has no finite value at step 1")
+    return values
+
+
+def _shape(plan: Plan) -> tuple[int, int]:
+    return len(plan.runs), plan.experiment.max_steps
+
+
+def _flags(group: zarr.Group, path: Path, plan: Plan) -> np.ndarray:
+    array = _array(group, path, "done", (len(plan.shards),))
+    with _reading(path, "array done"):
+        return np.asarray(array[:], bool)
+
+
+def _array(group: zarr.Group, path: Path, name: str, shape: tuple[int, ...]) -> Any:
+    with _reading(path, f"array {name}"):
+        if name not in group:
+            raise FileNotFoundError("it is missing")
+        array = group[name]
+        if array.shape != shape:
+            raise ValueError(f"its shape is {array.shape}, not {shape}")
+    return array
+
+
+def _experiment(group: zarr.Group, path: Path) -> Experiment:
+    with _reading(path, "attribute experiment"):
+        return experiment_from_mapping(json.loads(group.attrs["experiment"]))
+
+
+@contextmanager
+def _reading(path: Path, part: str) -> Iterator[None]:
+    """Whatever goes wrong inside, each codec and file system in its own way, becomes one `InputError`."""
+    try:
+        yield
+    except Exception as error:
+        raise InputError(
+            "STORE",
+            f"be whole, but its {part} cannot be read ({type(error).__name__}: {error})",
+            str(path),
+            "Restore that from a copy, or delete the store and run the sweep again.",
+        ) from error
 
 
 def _open_group(path: Path) -> zarr.Group:
     try:
         group = zarr.open_group(path, mode="r")
-    except (FileNotFoundError, NotADirectoryError, ValueError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             "STORE", "be a sweep store", str(path), "Make one with python -m validation.run EXPERIMENT.toml."
         ) from error

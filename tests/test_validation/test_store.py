@@ -1,8 +1,14 @@
+import json
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.torch
+import torch
 import zarr
 
 from meanfield.errors import InputError
@@ -10,12 +16,22 @@ from validation import store
 from validation.config import Experiment
 from validation.plan import Plan
 
+START = safetensors.torch.save({"weight": torch.zeros(2, 3)})
+GIVEN: dict[str, Any] = {"reward_floor": 0.008, "initial_reward": 0.3, "start": START}
+
 
 @pytest.fixture
 def empty(tmp_path: Path, small: Experiment) -> Path:
     path = tmp_path / "deep" / "sweep.zarr"
-    store.create_store(path, small, reward_floor=0.008, initial_reward=0.3, start=b"weights")
+    store.create_store(path, small, **GIVEN)
     return path
+
+
+@pytest.fixture
+def whole(empty: Path, small: Experiment) -> Path:
+    for shard in Plan(small).shards:
+        store.write_shard(empty, shard, traces_of(small, shard.start, shard.stop))
+    return empty
 
 
 def traces_of(experiment: Experiment, first: int, stop: int) -> dict[str, np.ndarray]:
@@ -27,7 +43,7 @@ def traces_of(experiment: Experiment, first: int, stop: int) -> dict[str, np.nda
 
 def test_a_new_store_is_whole_and_empty(empty: Path, small: Experiment) -> None:
     assert store.stored_experiment(empty) == small
-    assert (empty / store.START_FILE).read_bytes() == b"weights"
+    assert (empty / store.START_FILE).read_bytes() == START
     assert not store.done_flags(empty).any()
     assert list(empty.parent.iterdir()) == [empty]
     sweep = store.open_sweep(empty)
@@ -35,13 +51,10 @@ def test_a_new_store_is_whole_and_empty(empty: Path, small: Experiment) -> None:
     assert sweep.attrs["reward_floor"] == 0.008
 
 
-def test_every_run_lands_in_its_own_cell(empty: Path, small: Experiment) -> None:
-    plan = Plan(small)
-    for shard in plan.shards:
-        store.write_shard(empty, shard, traces_of(small, shard.start, shard.stop))
-    assert store.done_flags(empty).all()
-    sweep = store.open_sweep(empty)
-    for index, run in enumerate(plan.runs):
+def test_every_run_lands_in_its_own_cell(whole: Path, small: Experiment) -> None:
+    assert store.done_flags(whole).all()
+    sweep = store.open_sweep(whole)
+    for index, run in enumerate(Plan(small).runs):
         cell = sweep.sel(sync_interval=run.sync_interval, learning_rate=run.learning_rate, seed=run.seed)
         assert cell["drift"].values.tolist() == [1000 * index + step for step in range(1, 13)]
 
@@ -51,6 +64,109 @@ def test_a_shard_without_its_flag_is_not_there(empty: Path, small: Experiment) -
     store.write_shard(empty, shard, traces_of(small, shard.start, shard.stop))
     zarr.open_group(empty, mode="r+")["done"][0] = False
     assert store.open_sweep(empty)["drift"].isnull().all()
+
+
+def test_a_write_that_fails_half_way_leaves_the_flag_unset(empty: Path, small: Experiment) -> None:
+    shard = Plan(small).shards[0]
+    traces = traces_of(small, shard.start, shard.stop)
+    traces.pop("grad_norm")
+    with pytest.raises(KeyError, match="grad_norm"):
+        store.write_shard(empty, shard, traces)
+    assert not store.done_flags(empty).any()
+
+
+def test_a_store_that_cannot_be_made_leaves_nothing(tmp_path: Path, small: Experiment) -> None:
+    with pytest.raises(TypeError, match="bytes-like"):
+        store.create_store(tmp_path / "sweep.zarr", small, **{**GIVEN, "start": None})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_dead_process_left_beside_does_no_harm(tmp_path: Path, small: Experiment) -> None:
+    path = tmp_path / "sweep.zarr"
+    for pid in (os.getpid(), 1):
+        left = tmp_path / f".sweep.zarr.{pid}.new"
+        store.create_store(left, small, **GIVEN)
+        shutil.rmtree(left / "drift")
+    store.create_store(path, small, **GIVEN)
+    assert store.open_sweep(path)["drift"].isnull().all()
+
+
+def test_a_learner_reward_that_was_never_evaluated_is_no_damage(empty: Path, small: Experiment) -> None:
+    shard = Plan(small).shards[0]
+    traces = traces_of(small, shard.start, shard.stop)
+    for name in ("learner_reward", "clip_fraction"):
+        traces[name] = np.full_like(traces[name], np.nan)
+    store.write_shard(empty, shard, traces)
+    assert store.open_sweep(empty)["learner_reward"].isnull().all()
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:5])
+
+
+def change_attributes(path: Path, **changes: object) -> None:
+    """Replace attributes of the store; None removes one."""
+    text = json.loads((path / "zarr.json").read_text())
+    attributes = {**text["attributes"], **changes}
+    text["attributes"] = {name: value for name, value in attributes.items() if value is not None}
+    (path / "zarr.json").write_text(json.dumps(text))
+
+
+def change_experiment(path: Path, **changes: object) -> None:
+    stored = json.loads(store.stored_experiment(path).to_json())
+    change_attributes(path, experiment=json.dumps({**stored, **changes}))
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "cut chunk": (lambda path: cut(path / "drift/c/3/0"), "drift of runs 0 to 7 cannot be read (RuntimeError: Zstd"),
+    "no chunk": (lambda path: (path / "drift/c/3/0").unlink(), "drift of run 3 cannot be read"),
+    "no reward": (lambda path: (path / "learner_reward/c/3/0").unlink(), "its learner_reward of run 3 cannot be read"),
+    "no number": (
+        lambda path: zarr.open_group(path, mode="r+")["entropy"].set_basic_selection((2, 0), np.nan),
+        "its entropy of run 2 cannot be read (ValueError: it has no finite value at step 1)",
+    ),
+    "cut done": (lambda path: cut(path / "done/c/0"), "its array done cannot be read (RuntimeError: Zstd"),
+    "no done": (lambda path: shutil.rmtree(path / "done"), "its array done cannot be read (FileNotFoundError: it is"),
+    "no array": (lambda path: (path / "drift/zarr.json").unlink(), "its array drift cannot be read"),
+    "cut array": (lambda path: cut(path / "drift/zarr.json"), "its array drift cannot be read"),
+    "other shape": (
+        lambda path: zarr.open_group(path, mode="r+")["drift"].resize((8, 11)),
+        "its array drift cannot be read (ValueError: its shape is (8, 11), not (8, 12))",
+    ),
+    "unknown key": (
+        lambda path: change_experiment(path, epochs=3),
+        "its attribute experiment cannot be read (InputError: experiment key must be known, got 'epochs'",
+    ),
+    "no experiment": (lambda path: change_attributes(path, experiment=None), "its attribute experiment cannot be"),
+    "no JSON": (lambda path: change_attributes(path, experiment="{"), "its attribute experiment cannot be read"),
+    "no versions": (lambda path: change_attributes(path, versions=None), "cannot be read (KeyError: 'versions')"),
+    "no floor": (lambda path: change_attributes(path, reward_floor=None), "cannot be read (KeyError: 'reward_floor')"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_broken_store_is_refused_by_both_commands(whole: Path, small: Experiment, damage: str) -> None:
+    breaks, said = DAMAGE[damage]
+    breaks(whole)
+    for read in (store.open_sweep, lambda path: store.check_store(path, small)):
+        with pytest.raises(InputError) as error:
+            read(whole)
+        assert said in str(error.value)
+        assert str(error.value).startswith("STORE must be whole, but its ")
+        assert f", got {whole}. Restore that from a copy, or delete the store and run the sweep" in str(error.value)
+
+
+def test_starting_weights_must_be_there_while_a_shard_is_left(empty: Path, small: Experiment) -> None:
+    start = empty / store.START_FILE
+    cut(start)
+    with pytest.raises(InputError, match=r"STORE must be whole, but its starting weights start\.safetensors cannot be"):
+        store.check_store(empty, small)
+    start.unlink()
+    with pytest.raises(InputError, match=r"start\.safetensors cannot be read \(FileNotFoundError"):
+        store.check_store(empty, small)
+    shard = Plan(small).shards[0]
+    store.write_shard(empty, shard, traces_of(small, shard.start, shard.stop))
+    store.check_store(empty, small)
 
 
 def test_a_store_of_another_experiment_is_not_resumed(empty: Path, vary: Callable[..., Experiment]) -> None:
@@ -68,7 +184,7 @@ def test_a_store_of_other_versions_is_not_resumed(
         store.check_store(empty, small)
 
 
-def test_what_is_no_sweep_store_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_sweep_store_is_refused(tmp_path: Path, empty: Path) -> None:
     with pytest.raises(InputError, match=r"STORE must be a sweep store, got .*nothing\.zarr\. Make one with"):
         store.open_sweep(tmp_path / "nothing.zarr")
     (tmp_path / "file").write_text("no store")
@@ -77,3 +193,6 @@ def test_what_is_no_sweep_store_is_refused(tmp_path: Path) -> None:
     zarr.open_group(tmp_path / "other.zarr", mode="w")
     with pytest.raises(InputError, match=r"STORE must have the schema driftlaw\.sweep/1, got None"):
         store.open_sweep(tmp_path / "other.zarr")
+    cut(empty / "zarr.json")
+    with pytest.raises(InputError, match="STORE must be a sweep store"):
+        store.open_sweep(empty)
