@@ -8,7 +8,7 @@ import dataclasses
 import difflib
 import itertools
 import json
-import math
+import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from meanfield.errors import InputError
+
+_MAX_SEED = 2**63 - 1
+"""Seeds are stored as int64."""
 
 
 def _require(condition: bool, argument: str, rule: str, value: object, way_out: str) -> None:
@@ -27,8 +30,16 @@ def _is_count(value: object, minimum: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= minimum
 
 
-def _is_positive(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf
+def _is_seed(value: object) -> bool:
+    return _is_count(value, 0) and value <= _MAX_SEED  # type: ignore[operator]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and 0 < value <= sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -82,9 +93,9 @@ class PolicyConfig:
             "Use 1e-3.",
         )
         _require(
-            _is_count(self.pretrain_seed, 0),
+            _is_seed(self.pretrain_seed),
             "policy.pretrain_seed",
-            "be an integer >= 0",
+            "be an integer from 0 to 2**63 - 1",
             self.pretrain_seed,
             "Use 0.",
         )
@@ -139,7 +150,7 @@ class GrpoConfig:
         for name in ("adam_beta1", "adam_beta2"):
             value = getattr(self, name)
             _require(
-                isinstance(value, (int, float)) and 0 <= value < 1,
+                _is_number(value) and 0 <= value < 1,
                 f"grpo.{name}",
                 "lie in [0, 1)",
                 value,
@@ -193,7 +204,7 @@ class Experiment:
         )
         self._check_axis("sync_interval", lambda v: _is_count(v, 1), "integers >= 1", "For an on-policy arm use 1.")
         self._check_axis("learning_rate", _is_positive, "positive finite numbers", "Use values such as 1e-3.")
-        self._check_axis("seed", lambda v: _is_count(v, 0), "integers >= 0", "Use [0, 1].")
+        self._check_axis("seed", _is_seed, "integers from 0 to 2**63 - 1", "Use [0, 1].")
         _require(_is_count(self.max_steps, 1), "max_steps", "be an integer >= 1", self.max_steps, "Use 800.")
         _require(
             _is_count(self.num_eval_prompts, 1),
@@ -240,12 +251,8 @@ def _check_keys(table: dict[str, Any], known: list[str], prefix: str) -> None:
     for key in table:
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]
-            raise InputError(
-                f"{prefix}{key}",
-                "be a known key",
-                "an unknown one",
-                f"The nearest known key is {prefix}{near}.",
-            )
+            way_out = f"The nearest known key is {prefix}{near}."
+            raise InputError("experiment key", "be known", repr(prefix + key), way_out)
 
 
 def _names(record: type[Any]) -> list[str]:

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from meanfield.errors import InputError
 from validation.config import Experiment
 from validation.policy import Parameters, chosen, expected_reward, initial_parameters, make_policy
 from validation.tasks import SortingTask
@@ -19,8 +20,8 @@ def pretrain(experiment: Experiment) -> Parameters:
 
     Raises
     ------
-    RuntimeError
-        If the reward is not reached within 5000 steps.
+    InputError
+        If `policy.pretrain_reward` is not reached within 5000 steps.
     """
     config = experiment.policy
     task = SortingTask(experiment.task.num_symbols, experiment.task.length)
@@ -29,6 +30,7 @@ def pretrain(experiment: Experiment) -> Parameters:
     parameters = {name: value.requires_grad_() for name, value in initial_parameters(policy, generator).items()}
     optimizer = torch.optim.Adam(parameters.values(), lr=config.pretrain_learning_rate)
     eval_prompts_NL = evaluation_prompts(experiment)
+    best = 0.0
     for step in range(1, _MAX_STEPS + 1):
         prompts_1NL = task.draw_prompts(config.pretrain_batch_size, generator).unsqueeze(0)
         answers_1NL = task.answers(prompts_1NL)
@@ -39,11 +41,14 @@ def pretrain(experiment: Experiment) -> Parameters:
         if step % _CHECK_EVERY == 0:
             with torch.no_grad():
                 reward = expected_reward(policy, task, parameters, eval_prompts_NL).item()
+            best = max(best, reward)
             if reward >= config.pretrain_reward:
                 return {name: value.detach() for name, value in parameters.items()}
-    raise RuntimeError(
-        f"pretraining reached an expected reward of {reward:.3f} in {_MAX_STEPS} steps, "
-        f"below policy.pretrain_reward = {config.pretrain_reward}. Lower it, or raise policy.hidden_size."
+    raise InputError(
+        "policy.pretrain_reward",
+        f"be reached within {_MAX_STEPS} steps, which came to {best:.3f}",
+        config.pretrain_reward,
+        "Lower it, or change policy.hidden_size or policy.pretrain_learning_rate.",
     )
 
 

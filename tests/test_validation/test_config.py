@@ -40,7 +40,13 @@ BAD_FIELDS = [
     ({"learning_rate": (1e-3, 1e-3)}, "learning_rate must be strictly ascending"),
     ({"learning_rate": (float("nan"),)}, "learning_rate must hold positive finite numbers only, got nan"),
     ({"learning_rate": (-1e-3,)}, "got -0.001"),
-    ({"seed": (True,)}, "seed must hold integers >= 0 only, got True"),
+    ({"learning_rate": (10**400,)}, "learning_rate must hold positive finite numbers only, got 1000"),
+    ({"learning_rate": (True,)}, "learning_rate must hold positive finite numbers only, got True. Use values such as"),
+    ({"sync_interval": (True,)}, "sync_interval must hold integers >= 1 only, got True. For an on-policy arm use 1."),
+    ({"max_steps": True}, "max_steps must be an integer >= 1, got True. Use 800."),
+    ({"num_eval_prompts": True}, "num_eval_prompts must be an integer >= 1, got True. Use 128."),
+    ({"seed": (True,)}, "seed must hold integers from 0 to 2**63 - 1 only, got True. Use [0, 1]."),
+    ({"seed": (0, 2**63)}, "seed must hold integers from 0 to 2**63 - 1 only, got 9223372036854775808"),
     ({"max_steps": 0}, "max_steps must be an integer >= 1, got 0. Use 800."),
     ({"num_eval_prompts": 0}, "num_eval_prompts must be an integer >= 1"),
 ]
@@ -60,12 +66,17 @@ BAD_SECTIONS = [
     (PolicyConfig, {"pretrain_batch_size": 0}, "policy.pretrain_batch_size must be"),
     (PolicyConfig, {"pretrain_reward": 1.0}, "policy.pretrain_reward must lie strictly between 0 and 1, got 1.0"),
     (PolicyConfig, {"pretrain_learning_rate": 0.0}, "policy.pretrain_learning_rate must be positive and finite"),
-    (PolicyConfig, {"pretrain_seed": -1}, "policy.pretrain_seed must be an integer >= 0"),
+    (PolicyConfig, {"pretrain_seed": -1}, "policy.pretrain_seed must be an integer from 0 to 2**63 - 1"),
+    (PolicyConfig, {"pretrain_seed": 2**63}, "2**63 - 1, got 9223372036854775808. Use 0."),
+    (PolicyConfig, {"pretrain_seed": False}, "2**63 - 1, got False. Use 0."),
     (GrpoConfig, {"num_prompts": 0}, "grpo.num_prompts must be an integer >= 1"),
     (GrpoConfig, {"num_generations": 1}, "A group of one has no advantage"),
     (GrpoConfig, {"scale_rewards": "group"}, "grpo.scale_rewards must be true or false, got group"),
     (GrpoConfig, {"epsilon": 0.0}, "grpo.epsilon must lie strictly between 0 and 1, got 0.0"),
     (GrpoConfig, {"adam_beta2": 1.0}, "grpo.adam_beta2 must lie in [0, 1), got 1.0"),
+    (GrpoConfig, {"adam_beta1": True}, "grpo.adam_beta1 must lie in [0, 1), got True. Use 0.9 and 0.999."),
+    (GrpoConfig, {"adam_beta1": False}, "grpo.adam_beta1 must lie in [0, 1), got False. Use 0.9 and 0.999."),
+    (GrpoConfig, {"epsilon": False}, "grpo.epsilon must lie strictly between 0 and 1, got False. Use 0.2"),
     (GrpoConfig, {"adam_epsilon": 0.0}, "grpo.adam_epsilon must be positive and finite"),
 ]
 
@@ -78,8 +89,12 @@ def test_bad_sections_are_refused(section: type, fields: dict[str, object], mess
 
 
 BAD_MAPPINGS = [
-    ({**AXES, "name": "a", "sync_intervals": [1]}, "The nearest known key is sync_interval."),
-    ({**AXES, "name": "a", "grpo": {"epsilom": 0.2}}, "The nearest known key is grpo.epsilon."),
+    ({**AXES, "name": "a", "sync_intervals": [1]}, "got 'sync_intervals'. The nearest known key is sync_interval."),
+    (
+        {**AXES, "name": "a", "grpo": {"epsilom": 0.2}},
+        "experiment key must be known, got 'grpo.epsilom'. The nearest known key is grpo.epsilon.",
+    ),
+    ({**AXES, "name": "a", "": 1}, "experiment key must be known, got ''. The nearest known key is"),
     ({**AXES, "name": "a", "grpo": 3}, "grpo must be a table, got 3. Write it as [grpo]."),
     (AXES, "name must be given, got nothing"),
 ]

@@ -4,6 +4,7 @@ from itertools import product
 import pytest
 import torch
 
+from meanfield.errors import InputError
 from validation.config import Experiment
 from validation.policy import Policy, chosen, expected_reward, initial_parameters
 from validation.pretrain import evaluation_prompts, pretrain
@@ -63,5 +64,6 @@ def test_pretraining_reaches_the_stated_reward_with_the_same_bits(small: Experim
 def test_pretraining_that_cannot_reach_its_reward_says_so(small: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("validation.pretrain._MAX_STEPS", 5)
     demanding = replace(small, policy=replace(small.policy, pretrain_reward=0.99))
-    with pytest.raises(RuntimeError, match=r"below policy\.pretrain_reward = 0\.99\. Lower it"):
+    said = r"policy\.pretrain_reward must be reached within 5 steps, which came to 0\.\d{3}, got 0\.99\. Lower it, or"
+    with pytest.raises(InputError, match=said):
         pretrain(demanding)
