@@ -26,6 +26,7 @@ from meanfield.recommend import (
     recommend_at,
     recommend_interval,
     recommend_rate,
+    unseen_stretch,
 )
 
 SCHEMA = "driftlaw.predict/1"
@@ -204,8 +205,9 @@ def _reach(calibration: Calibration, question: Question, recommendation: Recomme
         )
     if len(seen) and question.horizon > seen.steps.max():
         warnings.append(
-            f"the horizon is longer than any run ({seen.steps.max():g} steps): what a healthy run does "
-            "after that was not seen"
+            f"the horizon is longer than any run ({seen.steps.max():g} steps): what a healthy run does after that was "
+            "not seen"
+            + (", so rates are cut by the same factor" if unseen_stretch(calibration, question.horizon) > 1 else "")
         )
     rate = question.learning_rate or (recommendation.learning_rate if recommendation else None)
     if rate is None or not len(seen):

@@ -1,14 +1,15 @@
 """From a runs table to everything the laws can say about it: one call, one frozen answer.
 
 The order: the boundary (every run that is not stable counts as unstable), the budget given the boundary, the
-way the two combine, and, where the data show that a collapse needs time, the boundary again with that time
-allowed for. A collapse at S = 1 has nothing to do with staleness, and above the learning-rate ceiling runs at
-S = 1 are unstable too, so neither counts for the budget. Both readings of "degraded" are fitted. Nothing is random.
+way the two combine, and the boundary again with the time allowed for that an unstable run needs to collapse: it
+replaces the first where the data show that this time counts, and stands beside it where they cannot tell. A
+collapse at S = 1 has nothing to do with staleness, and above the learning-rate ceiling runs at S = 1 are unstable
+too, so neither counts for the budget. Both readings of "degraded" are fitted. Nothing is random.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ MIN_COLLAPSED = 2
 """Runs with a known collapse step needed before a budget is given."""
 MIN_COLLAPSED_FOR_SLOPE = 3
 """Runs with a known collapse step needed before a budget exponent is given."""
+WIDEST = 10.0
+"""Ratio of the ends of an interval at which a product says nothing any more."""
 _LAW_ONE, _LAW_TWO = np.ones(1), np.ones(1)
 _NO_CEILING = 100.0
 
@@ -64,6 +67,9 @@ class Calibration:
         eta0, from the S = 1 arm.
     boundary_exponent, boundary_exponent_collapsed_only, budget_exponent : Estimate [1]
         -1 is Law 1, Law 1 and Law 2.
+    boundary_exponent_given_time, boundary_exponent_collapsed_only_given_time : Estimate [1]
+        The boundary exponents if the max-form holds: a stable run then counts only as far as it had the time to
+        collapse. The data may not tell (`combination`), so a law must stand under both.
     reference_sync_interval : float or None [optimizer step]
         Geometric middle of the measured finite S >= 2.
     brackets, brackets_collapsed_only : tuple of RateBracket
@@ -87,6 +93,8 @@ class Calibration:
     learning_rate_ceiling: Estimate
     boundary_exponent: Estimate
     boundary_exponent_collapsed_only: Estimate
+    boundary_exponent_given_time: Estimate
+    boundary_exponent_collapsed_only_given_time: Estimate
     budget_exponent: Estimate
     reference_sync_interval: float | None
     brackets: tuple[RateBracket, ...]
@@ -162,10 +170,17 @@ def calibrate(runs: pd.DataFrame, *, confidence: float = CONFIDENCE) -> Calibrat
     boundary = _boundary(observations, unstable, np.ones(len(observations)))
     time_law = _time_law(observations, boundary, _SLOPE_AXIS)
     combination = _combination(observations, unstable, boundary)
-    time_share = _time_share(observations, time_law, combination)
+    if_max = _time_share(observations, time_law)
+    time_share = if_max if combination is Combination.MAX else np.ones(len(observations))
     boundary = _boundary(observations, unstable, time_share)
     collapsed_only = _boundary(observations, observations.collapsed, time_share)
-    exponent = _exponent(observations, boundary, confidence)
+    exponent, exponent_collapsed_only = (_exponent(observations, one, confidence) for one in (boundary, collapsed_only))
+    given_time, collapsed_only_given_time = exponent, exponent_collapsed_only
+    if combination is Combination.UNDECIDED and time_law is not None:
+        given_time, collapsed_only_given_time = (
+            _exponent(observations, _boundary(observations, reading, if_max), confidence)
+            for reading in (unstable, observations.collapsed)
+        )
     at_law_one = fit_boundary(observations, unstable, time_share=time_share, exponent_axis=_LAW_ONE)
     at_law_two = _time_law(observations, boundary, _LAW_TWO)
     slope = _slope(observations.where(_budget_arm(observations, boundary)), time_law, confidence)
@@ -184,7 +199,9 @@ def calibrate(runs: pd.DataFrame, *, confidence: float = CONFIDENCE) -> Calibrat
         budget=_budget(at_law_two, slope, confidence),
         learning_rate_ceiling=_ceiling(boundary, confidence),
         boundary_exponent=exponent,
-        boundary_exponent_collapsed_only=_exponent(observations, collapsed_only, confidence),
+        boundary_exponent_collapsed_only=exponent_collapsed_only,
+        boundary_exponent_given_time=given_time,
+        boundary_exponent_collapsed_only_given_time=collapsed_only_given_time,
         budget_exponent=slope,
         reference_sync_interval=_reference(boundary),
         brackets=rate_brackets(observations, unstable),
@@ -246,10 +263,10 @@ def _combination(observations: Observations, unstable: Mask, boundary: BoundaryP
     return decide(observations, unstable, log_ceiling=log_ceiling)
 
 
-def _time_share(observations: Observations, time_law: BudgetPosterior | None, combination: Combination) -> Array:
-    """How surely each run, were it unstable, would have collapsed while it was watched."""
+def _time_share(observations: Observations, time_law: BudgetPosterior | None) -> Array:
+    """How surely each run, were it unstable, would have collapsed while it was watched (max-form)."""
     share = np.ones(len(observations))
-    if combination is Combination.MAX and time_law is not None:
+    if time_law is not None:
         for run in np.flatnonzero(observations.law_arm & ~observations.collapsed):
             step = max(float(observations.watched[run]), 1.0)
             share[run] = time_law.collapsed_by(step, observations.learning_rate[run : run + 1])[0]
@@ -284,7 +301,9 @@ def _critical_product(at_law_one: BoundaryPosterior | None, exponent: Estimate, 
     if at_law_one is None or at_law_one.log_rate is None:
         return Estimate.unknown()
     atoms = np.exp(at_law_one.log_rate) * at_law_one.reference_sync_interval
-    return Estimate.from_atoms(atoms, confidence=confidence, identified=not exponent.excludes(-1.0))
+    estimate = Estimate.from_atoms(atoms, confidence=confidence)
+    narrow = estimate.low is not None and estimate.high is not None and estimate.high < WIDEST * estimate.low
+    return replace(estimate, identified=narrow and not exponent.excludes(-1.0))
 
 
 def _budget(at_law_two: BudgetPosterior | None, slope: Estimate, confidence: float) -> Estimate:

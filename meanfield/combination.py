@@ -49,7 +49,7 @@ class Combination(Enum):
 
 
 def decide(observations: Observations, unstable: Mask, *, log_ceiling: float) -> Combination:
-    """Compare the two forms; undecided below the stated ratio, or with one horizon.
+    """Compare the two forms; undecided below the stated ratio, or with one horizon, or if it hangs on the ceiling.
 
     Parameters
     ----------
@@ -61,26 +61,32 @@ def decide(observations: Observations, unstable: Mask, *, log_ceiling: float) ->
     """
     if not two_horizons(observations):
         return Combination.UNDECIDED
-    ratio = log_likelihood_ratio(observations, unstable, log_ceiling=log_ceiling)
-    if abs(ratio) < np.log(LIKELIHOOD_RATIO):
-        return Combination.UNDECIDED
-    return Combination.MAX if ratio > 0 else Combination.MIN
+    # S = 1 may show a ceiling, or in the min-form a budget in disguise: both readings of it must agree
+    ratios = [log_likelihood_ratio(observations, unstable, log_ceiling=one) for one in {log_ceiling, np.inf}]
+    if min(ratios) > np.log(LIKELIHOOD_RATIO):
+        return Combination.MAX
+    if max(ratios) < -np.log(LIKELIHOOD_RATIO):
+        return Combination.MIN
+    return Combination.UNDECIDED
 
 
 def log_likelihood_ratio(observations: Observations, unstable: Mask, *, log_ceiling: float) -> float:
     """Log of the marginal likelihood of the max-form over that of the min-form [nat].
 
     Flat priors on log C and log B over the tested ranges and a factor beyond them, the exponent on 0.5..1.5
-    and the scatter on 0.1, 0.2, 0.4, the same for both forms. Arguments as in `decide`.
+    and the scatter on 0.1, 0.2, 0.4, the same for both forms. Runs above the ceiling are left out. Arguments as
+    in `decide`.
     """
-    arm = observations.law_arm
+    arm = observations.law_arm & (np.log(observations.learning_rate) < log_ceiling)
+    if not arm.any():
+        return 0.0
     runs, collapsed = observations.where(arm), unstable[arm]
     log_rate = np.log(runs.learning_rate)
     log_spent = log_rate + np.log(np.where(collapsed, runs.steps, np.maximum(runs.watched, 1.0)))
     offset = np.log(runs.sync_interval / np.sqrt(runs.sync_interval.min() * runs.sync_interval.max()))
     threshold = np.linspace(log_rate.min() - 1.0, log_rate.max() + 1.0, 31)[:, None, None]
     exponent = np.linspace(0.5, 1.5, 5)[None, :, None]
-    lines = np.minimum(threshold - exponent * offset, log_ceiling).reshape(-1, len(runs))
+    lines = (threshold - exponent * offset).reshape(-1, len(runs))
     budgets = np.linspace(log_spent.min() - BUDGET_REACH, log_spent.max() + BUDGET_REACH, 41)[:, None]
     totals = []
     for scatter in (0.1, 0.2, 0.4):

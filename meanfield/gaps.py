@@ -264,7 +264,9 @@ def _warnings(calibration: Calibration) -> list[str]:
                 f"stable at {bracket.largest_stable:.3g}; seeds differ, or another cause is at work"
             )
     if calibration.boundary_exponent.excludes(-1.0):
-        warnings.append("the boundary exponent excludes -1: critical_product is not a constant of these runs")
+        lacking = not calibration.boundary_exponent_given_time.excludes(-1.0)
+        unless = ", unless stable runs lacked the time to collapse" if lacking else ""
+        warnings.append(f"the boundary exponent excludes -1{unless}: critical_product is not a constant of these runs")
     if calibration.budget_exponent.excludes(-1.0):
         warnings.append("the budget exponent excludes -1: budget is not a constant of these runs")
     return warnings + _unspent(calibration)
@@ -274,7 +276,10 @@ def _other_reading(calibration: Calibration) -> str:
     other = calibration.boundary_exponent_collapsed_only
     said = "not known" if other.low is None else f"{other.estimate:.2f} [{other.low:.2f}, {other.high:.2f}]"
     number = int(calibration.observations.degraded.sum())
-    return f"{number} degraded run(s) count as unstable; counted as stable the boundary exponent is {said}"
+    return (
+        f"{number} degraded run(s) count as unstable for the boundary (as stable its exponent is {said}), and for the "
+        "budget until their decline only; if those would have collapsed soonest, the budget is too long"
+    )
 
 
 def _unspent(calibration: Calibration) -> list[str]:

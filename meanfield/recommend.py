@@ -5,6 +5,10 @@ is unstable, F that an unstable run has collapsed by T. This needs both constrai
 decide for the min-form, either is enough and the probability is 1 - (1 - p) * (1 - F). Without collapse times
 every unstable run counts as collapsed within the horizon (F = 1), and so does one at S = 1, where the time law
 is not measured.
+
+Where the data decide for neither form and T is longer than any run, nobody has seen whether healthy runs collapse
+later. A run at eta * (longest run / T) spends no more eta*T than the longest run at eta did and drifts less in
+a cycle, so under both forms it is at least as safe: its risk is bounded by that of the measured run.
 """
 
 from __future__ import annotations
@@ -21,9 +25,9 @@ from meanfield.grids import NUM_ATOMS, Array
 
 STALENESS, HORIZON, CEILING = "staleness", "horizon", "ceiling"
 NUM_RATES = 241
-"""Candidate rates between a thirtieth of the smallest and the largest tested one: steps of 2 to 4 %."""
-RATE_FLOOR = 1.0 / 30.0
-"""A recommendation never goes below this share of the smallest tested rate."""
+"""Candidate rates between a third of the smallest and the largest tested one: steps of 2 to 4 %."""
+RATE_FLOOR = 1.0 / 3.0
+"""A recommendation rests on no rate below this share of the smallest tested one."""
 _COMBINED: Mapping[Combination, Callable[[Array, Array], Array] | None] = {
     Combination.MAX: np.maximum,
     Combination.MIN: np.minimum,
@@ -91,8 +95,9 @@ def collapse_risk(
     """
     if calibration.boundary is None or not calibration.answers_at(sync_interval):
         return None
-    unstable = calibration.boundary.unstable_probability(sync_interval, learning_rate)
-    if calibration.time_law is None or sync_interval < 2:
+    stretch = unseen_stretch(calibration, horizon)
+    unstable = calibration.boundary.unstable_probability(sync_interval, stretch * learning_rate)
+    if calibration.time_law is None or sync_interval < 2 or stretch > 1:
         return unstable
     in_time = calibration.time_law.collapsed_by(horizon, learning_rate)
     if calibration.combination is Combination.MIN:
@@ -112,7 +117,15 @@ def unstable_risk(
         return collapse_risk(calibration, sync_interval, learning_rate=learning_rate, horizon=horizon)
     if calibration.boundary is None or not calibration.answers_at(sync_interval):
         return None
-    return calibration.boundary.unstable_probability(sync_interval, learning_rate)
+    stretch = unseen_stretch(calibration, horizon)
+    return calibration.boundary.unstable_probability(sync_interval, stretch * learning_rate)
+
+
+def unseen_stretch(calibration: Calibration, horizon: float) -> float:
+    """How many times longer than the longest run the horizon is, at least 1; 1 where the data decide for a form."""
+    if calibration.combination is not Combination.UNDECIDED or not len(calibration.observations):
+        return 1.0
+    return max(1.0, horizon / float(calibration.observations.steps.max()))
 
 
 def max_rate(calibration: Calibration, sync_interval: float, *, horizon: float) -> MaxRate:
@@ -123,7 +136,11 @@ def max_rate(calibration: Calibration, sync_interval: float, *, horizon: float) 
     log_rate = boundary.log_max_rate(sync_interval)
     law = boundary.log_power_law(sync_interval) if sync_interval >= 2 else np.full_like(log_rate, np.inf)
     capped = boundary.log_ceiling is not None and float(np.mean(log_rate < law)) > 0.5
-    binding = CEILING if capped else STALENESS
+    falls = bool(np.median(boundary.exponent) > 0)
+    binding = CEILING if capped else (STALENESS if falls else None)
+    stretch = unseen_stretch(calibration, horizon)
+    if stretch > 1:
+        log_rate, binding = log_rate - np.log(stretch), HORIZON
     time_law, combine = calibration.time_law_at_law_two, _COMBINED[calibration.combination]
     if time_law is not None and combine is not None and sync_interval >= 2:
         log_spent = (time_law.log_time + time_law.mean_log_rate)[_SHUFFLE] - np.log(horizon)
@@ -157,12 +174,15 @@ def query(calibration: Calibration, sync_interval: float, *, learning_rate: floa
 def recommend_rate(calibration: Calibration, sync_interval: float, *, horizon: float, risk: float) -> float | None:
     """Largest rate at S below which at most the accepted share of seeds is unstable; None if there is none.
 
-    Never above the largest tested rate, nor below a thirtieth of the smallest.
+    It rests on no rate above the largest tested one, nor below a third of the smallest, nor below the smallest
+    where larger rates were stable although smaller ones were not.
     """
     rates = calibration.observations.learning_rate
     if not len(rates):
         return None
-    candidates = np.geomspace(rates.min() * RATE_FLOOR, rates.max(), NUM_RATES)
+    monotone = all(one.monotone for one in calibration.brackets if one.sync_interval == sync_interval)
+    smallest = rates.min() * (RATE_FLOOR if monotone else 1.0)
+    candidates = np.geomspace(smallest, rates.max(), NUM_RATES) / unseen_stretch(calibration, horizon)
     risks = unstable_risk(calibration, sync_interval, learning_rate=candidates, horizon=horizon)
     if risks is None or risks[0] > risk:
         return None

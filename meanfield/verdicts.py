@@ -40,26 +40,46 @@ class Verdict:
 def law_one(calibration: Calibration) -> Verdict:
     """Law 1: the boundary exponent's interval contains -1 and excludes -1/2; degraded runs count as unstable.
 
-    Numbers: exponent, exponent_low, exponent_high.
+    Where the data cannot tell whether stable runs merely lacked the time to collapse, the rule must say the same
+    with that time allowed for; otherwise the verdict is inconclusive.
+    Numbers: exponent, exponent_low, exponent_high, and the same with given_time.
     """
-    return _judge_boundary(calibration.boundary_exponent)
+    return _judge_boundary(calibration.boundary_exponent, calibration.boundary_exponent_given_time)
 
 
 def law_one_collapsed_only(calibration: Calibration) -> Verdict:
     """Law 1 under the other reading: degraded runs count as stable. Numbers as `law_one`."""
-    return _judge_boundary(calibration.boundary_exponent_collapsed_only)
+    given_time = calibration.boundary_exponent_collapsed_only_given_time
+    return _judge_boundary(calibration.boundary_exponent_collapsed_only, given_time)
 
 
-def _judge_boundary(exponent: Estimate) -> Verdict:
-    numbers = _numbers("exponent", exponent)
+def _judge_boundary(exponent: Estimate, given_time: Estimate) -> Verdict:
+    numbers = {**_numbers("exponent", exponent), **_numbers("exponent_given_time", given_time)}
+    word, said = _boundary_word(exponent)
+    other, said_given_time = _boundary_word(given_time)
+    if word == other and _above_law_one(exponent) == _above_law_one(given_time):
+        return Verdict("C1", word, f"{said}.", numbers)
+    doubt = "stable runs may have lacked the time to collapse, and with that allowed for"
+    return Verdict(
+        "C1", INCONCLUSIVE, f"{said}; but {doubt} {said_given_time[0].lower()}{said_given_time[1:]}.", numbers
+    )
+
+
+def _above_law_one(exponent: Estimate) -> bool:
+    """Whether the whole interval lies above -1: two intervals on either side of -1 do not agree."""
+    return exponent.low is not None and exponent.low > -1.0
+
+
+def _boundary_word(exponent: Estimate) -> tuple[str, str]:
     if not exponent.identified:
-        return Verdict("C1", INCONCLUSIVE, "The boundary exponent is not identified by these runs.", numbers)
+        interval = "" if exponent.low is None else f" ({_said(exponent)})"
+        return INCONCLUSIVE, f"The boundary exponent is not identified by these runs{interval}"
     said = f"The boundary exponent is {_said(exponent)}, which"
     if exponent.excludes(-1.0):
-        return Verdict("C1", NOT_SUPPORTED, f"{said} excludes -1.", numbers)
+        return NOT_SUPPORTED, f"{said} excludes -1"
     if exponent.excludes(-0.5):
-        return Verdict("C1", SUPPORTED, f"{said} contains -1 and excludes -1/2.", numbers)
-    return Verdict("C1", INCONCLUSIVE, f"{said} contains both -1 and -1/2.", numbers)
+        return SUPPORTED, f"{said} contains -1 and excludes -1/2"
+    return INCONCLUSIVE, f"{said} contains both -1 and -1/2"
 
 
 def law_two(calibration: Calibration) -> Verdict:

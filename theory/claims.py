@@ -52,7 +52,8 @@ CLAIMS: tuple[Claim, ...] = (
         f"{_PAPER} v3, abstract",
         "reported",
         "Supported if the 90 % interval of the boundary exponent contains -1 and excludes -1/2; "
-        "not supported if it excludes -1; else inconclusive.",
+        "not supported if it excludes -1; else inconclusive. Where the data cannot tell whether stable runs lacked the "
+        "time to collapse, also inconclusive unless it says the same with that time allowed for.",
     ),
     Claim(
         "C2",

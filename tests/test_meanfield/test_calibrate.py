@@ -235,3 +235,42 @@ def test_two_horizons_without_contrast_stay_undecided():
     found = calibrate(draw_sweep(41, steps=(100_000, 300_000), rates=(1e-5, 2e-5), num_seeds=1, critical_product=1e-4))
     assert found.combination is Combination.UNDECIDED
     assert any("the outcomes favour neither form by 20 to 1" in sentence for sentence in found.missing)
+
+
+def test_a_true_law_is_not_rejected_because_stable_runs_lacked_the_time():
+    """With 800 steps and B = 2.5 rates below 3e-3 cannot collapse, which flattens the boundary seen at large S."""
+    rates = np.geomspace(7e-4, 1.9e-2, 8)
+    words = []
+    for seed in range(8):
+        runs = draw_sweep(seed, budget=2.5, steps=(800,), rates=rates, num_seeds=3, intervals=INTERVALS)
+        found = calibrate(runs)
+        assert found.boundary_exponent.excludes(-1.0), "the plain fit is flattened"
+        words.append(law_one(found).word)
+        assert "lacked the time to collapse" in law_one(found).sentence
+    assert words == ["inconclusive"] * 8
+
+
+def test_with_time_to_spare_the_two_fits_agree():
+    found = calibrate(draw_sweep(50, num_seeds=3))
+    plain, given_time = found.boundary_exponent, found.boundary_exponent_given_time
+    assert given_time.estimate == pytest.approx(plain.estimate, abs=0.02)
+    assert law_one(found).word == "supported"
+
+
+def test_a_budget_at_one_is_not_taken_for_a_ceiling_that_proves_the_max_form():
+    """Pure min-form, with an S = 1 arm, whose boundary is then the budget of each horizon."""
+    for seed in range(4):
+        runs = draw_sweep(
+            seed,
+            spends_everywhere=True,
+            steps=(1000, 4000),
+            intervals=(1.0, *INTERVALS),
+            rates=np.geomspace(3e-5, 3e-2, 9),
+        )
+        assert calibrate(runs).combination is not Combination.MAX
+
+
+def test_without_any_effect_of_staleness_the_product_is_not_identified():
+    rates = np.geomspace(1e-4, 3e-2, 9)
+    runs = draw_sweep(51, critical_product=1e3, ceiling=0.012, intervals=(1.0, *INTERVALS), rates=rates, num_seeds=3)
+    assert not calibrate(runs).critical_product.identified

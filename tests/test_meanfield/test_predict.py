@@ -58,9 +58,9 @@ def test_json_has_the_keys_of_the_schema(capsys, table):
     assert list(found["query"]["collapse_step"]) == ESTIMATE_KEYS
     assert list(found["recommendation"]) == ["sync_interval", "learning_rate", "risk", "why"]
     for row in found["table"]:
-        assert list(row) == ["sync_interval", "max_learning_rate", "low", "high", "binding"]
+        assert list(row) == ["sync_interval", "max_learning_rate", "low", "high", "binding", "safe_learning_rate"]
     for run in found["next_runs"]:
-        assert list(run) == ["sync_interval", "learning_rate", "steps", "seeds"]
+        assert list(run) == ["sync_interval", "learning_rate", "steps", "seeds", "why"]
     assert [row["sync_interval"] for row in found["table"]] == [1, 2, 4, 8, 16, 32, 64]
     assert found["combination"] == "undecided"
     assert found["confidence"] == 0.9
@@ -84,7 +84,7 @@ def test_the_page_has_every_part_and_no_escape_codes(capsys, table):
     assert "\x1b" not in out
     for part in (
         "critical product  S*eta", "budget  eta*T at collapse", "90% interval", "boundary exponent  (Law 1: -1)",
-        "Largest stable learning rate", "staleness", "ceiling", "Your run", "risk of collapse",
+        "Learning rate at each S", "staleness", "ceiling", "Your run", "risk of collapse",
         "if it is unstable it collapses near step", "Use", "Run next", "Not known", "Careful",
     ):  # fmt: skip
         assert part in out, part
@@ -93,9 +93,9 @@ def test_the_page_has_every_part_and_no_escape_codes(capsys, table):
 def test_csv_is_the_table(capsys, table):
     _, out, _ = ask(capsys, "--runs", table, "--horizon", 2000, "--format", "csv")
     lines = out.splitlines()
-    assert lines[0] == "sync_interval,max_learning_rate,low,high,binding"
+    assert lines[0] == "sync_interval,max_learning_rate,low,high,binding,safe_learning_rate"
     assert len(lines) == 8
-    assert lines[1].endswith(",ceiling")
+    assert lines[1].split(",")[4] == "ceiling"
 
 
 def test_the_flags_are_pinned(capsys):
@@ -122,6 +122,30 @@ USAGE = {
     ("--runs", "a.csv", "--horizon", "20", "--risk", "2"): "risk must lie in (0, 1), got 2",
     ("--params", "nowhere.toml", "--horizon", "20"): "nowhere.toml must be a readable TOML file",
 }
+
+
+FILES = {
+    ("--runs", "a.csv"): ("# runs\n", "line 1 must not be a comment"),
+    ("--runs", "b.csv"): ("run;steps\n", "cells must be separated by commas"),
+    ("--runs", "c.csv"): ("run,S,lr,T,status\n", "Rename S to sync_interval, lr to learning_rate, T to steps"),
+    ("--runs", "d.jsonl"): ("[" * 100_000, "line 1 must be a JSON object, got brackets nested too deeply"),
+    ("--runs", "e.jsonl"): ('{"run": %s}' % ("9" * 5000), "line 1 must be a JSON object, got an integer of 5000"),
+    ("--params", "f.toml"): ("exit_radius = " + "[" * 100_000, "must be a readable TOML file, got brackets nested"),
+    ("--params", "g.toml"): (f"critical_product = {'9' * 400}\nexit_radius = 1", "be a positive finite number"),
+    ("--runs", "x" * 5000 + ".csv"): (None, "runs must be a readable file, got xxx"),
+}
+
+
+@pytest.mark.parametrize("option", FILES, ids=range(len(FILES)))
+def test_files_that_cannot_be_used_are_one_line_and_exit_two(capsys, tmp_path, monkeypatch, option):
+    monkeypatch.chdir(tmp_path)
+    content, said = FILES[option]
+    if content is not None:
+        (tmp_path / option[1]).write_text(content, encoding="utf-8")
+    status, out, err = ask(capsys, *option, "--horizon", 20)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert said in err
 
 
 @pytest.mark.parametrize("arguments", USAGE)
