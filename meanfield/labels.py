@@ -9,7 +9,7 @@ gain = peak - floor.
   least min_evaluations evaluations (once the peak was established) and came back.
 - stable: neither.
 - failed: a reward that is not finite.
-- unknown: never evaluated, or never above the floor.
+- unknown: evaluated fewer than min_evaluations times, or never above the floor.
 
 The onset lies in (last evaluation before the decline, first evaluation of it].
 Source: ours (the label rule); a reward of the behaviour policy lags by up to one cycle and is labelled apart.
@@ -35,6 +35,9 @@ Array = NDArray[np.float64]
 
 ROUNDING = 1e-9
 """Relative gain below which a run has learned nothing: far above rounding, far below any reward."""
+
+EVALUATIONS_A_CYCLE = 8
+"""A sweep evaluates the learner every max(1, S // 8) steps: in a shorter run no evaluation is due."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,8 +137,10 @@ def label_run(step: Array, reward: Array, *, floor: float, rule: LabelRule = DEF
         raise InputError("floor", "be finite", floor, "Give the expected reward of a random policy.")
     if not np.all(np.isfinite(reward)):
         return RunLabel(Outcome.FAILED)
-    peak = np.maximum.accumulate(_trailing_mean(reward, rule.smoothing_window)) if len(reward) else reward
-    if len(reward) == 0 or peak[-1] - floor <= ROUNDING * max(abs(floor), abs(peak[-1])):
+    if len(reward) < rule.min_evaluations:
+        return RunLabel(Outcome.UNKNOWN)
+    peak = np.maximum.accumulate(_trailing_mean(reward, rule.smoothing_window))
+    if peak[-1] - floor <= ROUNDING * max(abs(floor), abs(peak[-1])):
         return RunLabel(Outcome.UNKNOWN)
     return _label_by_gain(step, (reward - floor), peak - floor, rule=rule)
 
@@ -212,15 +217,16 @@ def label_sweep(dataset: xr.Dataset, *, rule: LabelRule = DEFAULT_RULE) -> pd.Da
     ----------
     dataset : Dataset
         Variable learner_reward [1] with dims sync_interval, learning_rate, seed, step; NaN where it was not
-        evaluated. Attribute reward_floor [1]; with initial_reward [1] the untrained policy is step 0.
+        evaluated. Attribute reward_floor [1]; with initial_reward [1] the untrained policy is step 0. With the
+        variable rollout_reward [1] it is known which runs were trained at all.
     rule : LabelRule
 
     Returns
     -------
     DataFrame
         Columns run, sync_interval, learning_rate, seed, steps, outcome, collapse_step, collapse_step_low,
-        collapse_step_high. A run without any evaluation is unknown; one that lacks an evaluation which others
-        at its S have is failed.
+        collapse_step_high. A run that lacks an evaluation which was due (others at its S have it, or it was
+        trained and has none) is failed; one of which nothing was measured, or nothing was due, is unknown.
 
     Raises
     ------
@@ -238,21 +244,36 @@ def label_sweep(dataset: xr.Dataset, *, rule: LabelRule = DEFAULT_RULE) -> pd.Da
             list(dataset.attrs),
             "Set it to a random policy's reward.",
         )
-    reward = dataset["learner_reward"].transpose("sync_interval", "learning_rate", "seed", "step")
+    reward, trained = _curves(dataset, "learner_reward"), _trained(dataset)
+    steps = int(dataset["step"].values[-1])
     rows = []
-    for sync_interval, of_interval in zip(dataset["sync_interval"].values, reward.values, strict=True):
-        evaluated = np.any(~np.isnan(of_interval), axis=(0, 1))
-        for learning_rate, of_rate in zip(dataset["learning_rate"].values, of_interval, strict=True):
-            for seed, curve in zip(dataset["seed"].values, of_rate, strict=True):
-                label = _label_curve(dataset, curve, evaluated, rule=rule)
-                where = (float(sync_interval), float(learning_rate), int(seed))
-                rows.append(_row(*where, steps=int(dataset["step"].values[-1]), label=label))
+    for i, sync_interval in enumerate(dataset["sync_interval"].values):
+        evaluated = np.any(~np.isnan(reward[i]), axis=(0, 1))
+        due = bool(evaluated.any()) or sync_interval / EVALUATIONS_A_CYCLE < steps + 1
+        for j, learning_rate in enumerate(dataset["learning_rate"].values):
+            for k, seed in enumerate(dataset["seed"].values):
+                if np.all(np.isnan(reward[i, j, k])):
+                    label = RunLabel(Outcome.FAILED if due and trained[i, j, k] else Outcome.UNKNOWN)
+                else:
+                    label = _label_curve(dataset, reward[i, j, k], evaluated, rule=rule)
+                rows.append(_row(float(sync_interval), float(learning_rate), int(seed), steps=steps, label=label))
     return pd.DataFrame(rows)
 
 
+def _curves(dataset: xr.Dataset, name: str) -> Array:
+    curves: Array = dataset[name].transpose("sync_interval", "learning_rate", "seed", "step").values
+    return curves
+
+
+def _trained(dataset: xr.Dataset) -> NDArray[np.bool_]:
+    """Which runs sampled a batch whose reward is known: shape (sync_interval, learning_rate, seed)."""
+    if "rollout_reward" not in dataset.data_vars:
+        return np.zeros([dataset.sizes[name] for name in ("sync_interval", "learning_rate", "seed")], dtype=bool)
+    trained: NDArray[np.bool_] = np.asarray(np.isfinite(_curves(dataset, "rollout_reward")).any(axis=-1))
+    return trained
+
+
 def _label_curve(dataset: xr.Dataset, curve: Array, evaluated: NDArray[np.bool_], *, rule: LabelRule) -> RunLabel:
-    if np.all(np.isnan(curve)):
-        return RunLabel(Outcome.UNKNOWN)
     step = dataset["step"].values[evaluated].astype(np.float64)
     reward = curve[evaluated]
     if "initial_reward" in dataset.attrs:

@@ -96,6 +96,15 @@ def test_nothing_evaluated_and_nothing_learned_are_unknown():
     assert label(np.full(20, FLOOR)).outcome is Outcome.UNKNOWN
 
 
+def test_with_fewer_evaluations_than_the_rule_needs_no_outcome_can_be_told():
+    assert label_run(STEP[:2], np.array([0.9, 0.1]), floor=FLOOR).outcome is Outcome.UNKNOWN
+    assert label_run(STEP[:3], np.array([0.9, 0.9, 0.9]), floor=FLOOR).outcome is Outcome.STABLE
+    one = LabelRule(min_evaluations=1)
+    assert label_run(STEP[:2], np.array([0.9, 0.1]), floor=FLOOR, rule=one).outcome is Outcome.COLLAPSED
+    assert label_run(np.empty(0), np.empty(0), floor=FLOOR, rule=one).outcome is Outcome.UNKNOWN
+    assert label_run(STEP[:2], np.array([0.9, np.nan]), floor=FLOOR).outcome is Outcome.FAILED
+
+
 def test_scaling_the_reward_changes_nothing():
     reward = healthy()
     reward[9:] = 0.12
@@ -189,3 +198,31 @@ def test_a_dataset_of_another_kind_is_refused():
         label_sweep(xr.Dataset())
     with pytest.raises(InputError, match="dataset must have the attribute reward_floor"):
         label_sweep(sweep().drop_attrs())
+
+
+def trained_sweep():
+    """As `sweep`, with a rollout reward at the first step of every run but the first."""
+    rollout = np.full((2, 1, 2, 40), np.nan)
+    rollout[..., 0] = 0.9
+    rollout[0, 0, 0] = np.nan
+    return sweep().assign(rollout_reward=(("sync_interval", "learning_rate", "seed", "step"), rollout))
+
+
+def test_a_trained_run_without_any_finite_reward_of_the_learner_is_a_failure():
+    dataset = trained_sweep()
+    assert label_sweep(dataset)["outcome"].tolist() == ["stable", "collapsed", "collapsed", "failed"]
+    dataset["learner_reward"][:] = np.nan
+    assert label_sweep(dataset)["outcome"].tolist() == ["unknown", "failed", "failed", "failed"]
+    assert label_sweep(dataset.transpose()).equals(label_sweep(dataset))
+
+
+def test_a_trained_run_too_short_for_an_evaluation_is_unknown():
+    dataset = trained_sweep().isel(step=slice(0, 3))
+    assert label_sweep(dataset)["outcome"].tolist()[2:] == ["unknown", "unknown"]
+
+
+def test_the_untrained_policy_counts_as_an_evaluation():
+    dataset = sweep().isel(step=slice(0, 2), sync_interval=[0])
+    assert label_sweep(dataset)["outcome"].tolist() == ["unknown", "unknown"]
+    dataset.attrs["initial_reward"] = 0.9
+    assert label_sweep(dataset)["outcome"].tolist() == ["stable", "stable"]
