@@ -59,8 +59,8 @@ class Observations:
 
     @property
     def timed(self) -> Mask:
-        """Which collapsed runs have an onset that is bounded from below: (0, ...] says nothing of a time."""
-        mask: Mask = self.collapsed & (self.low > 0)
+        """Which collapsed runs have a known onset: (0, steps] says nothing of a time, (0, 1] does."""
+        mask: Mask = self.collapsed & ((self.low > 0) | (self.high < self.steps))
         return mask
 
     @property

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from meanfield.errors import InputError
+from meanfield.tables import check_file, shorten, shown
 
 DEFAULT_INITIAL_MEMORY = 1e-3
 """Mean normalized update with which a run starts [1]: small, because nothing is aligned yet."""
@@ -76,15 +77,12 @@ class MapParameters:
             If the file cannot be read, a key is unknown or missing, or a value is outside its range.
         """
         path = Path(path)
-        try:
-            values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(str(path), "be a readable TOML file", error, "Write one `key = number` a line.") from error
+        values = _read_toml(path)
         known = [field.name for field in fields(cls)]
         for key in values:
             if key not in known:
                 nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]
-                raise InputError(f"{path}: key", "be known", repr(key), f"The nearest is {nearest}.")
+                raise InputError(f"{path}: key", "be known", shown(key), f"The nearest is {nearest}.")
         for key in ("critical_product", "exit_radius"):
             if key not in values:
                 raise InputError(f"{path}: {key}", "be given", "nothing", f"Add a line `{key} = ...`.")
@@ -102,10 +100,26 @@ class MapParameters:
         return "".join(f"{key} = {value!r}\n" for key, value in asdict(self).items() if value is not None)
 
 
+def _read_toml(path: Path) -> dict[str, Any]:
+    def refuse(reason: str, way_out: str = "Check the path.") -> InputError:
+        return InputError(shorten(path), "be a readable TOML file", reason, way_out)
+
+    check_file(path, refuse=refuse)
+    way_out = "Write one `key = number` a line."
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise refuse(str(error.strerror)) from None
+    except RecursionError:
+        raise refuse("brackets nested too deeply", way_out) from None
+    except ValueError as error:
+        raise refuse(shorten(error), way_out) from None
+
+
 def _store_positive(record: MapParameters, name: str, way_out: str) -> None:
     value = _finite(getattr(record, name))
     if value is None or value <= 0.0:
-        raise InputError(name, "be a positive finite number", repr(getattr(record, name)), way_out)
+        raise InputError(name, "be a positive finite number", shown(getattr(record, name)), way_out)
     object.__setattr__(record, name, value)
 
 
@@ -113,7 +127,7 @@ def _store_within(record: MapParameters, name: str, top: float, way_out: str) ->
     value = _finite(getattr(record, name))
     if value is None or not 0.0 <= value <= top:
         rule = "be a finite number >= 0" if top == math.inf else f"be a number from 0 to {top:g}"
-        raise InputError(name, rule, repr(getattr(record, name)), way_out)
+        raise InputError(name, rule, shown(getattr(record, name)), way_out)
     object.__setattr__(record, name, value)
 
 
@@ -121,5 +135,8 @@ def _finite(value: object) -> float | None:
     """Return the value as a float, or None if it is not a finite number (True is not a number here)."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer or a fraction beyond 1e308
+        return None
     return number if math.isfinite(number) else None

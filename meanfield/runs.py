@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import csv
 import difflib
-import io
-import json
 import math
 import os
+import re
+from decimal import Decimal
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from meanfield.errors import InputError
 from meanfield.outcomes import Outcome
+from meanfield.tables import read_table, shorten, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +32,21 @@ REQUIRED = ("run", "sync_interval", "learning_rate", "steps", "outcome")
 """Columns that must be there; `collapse_step` may be missing when no run has one."""
 ONSET = ("collapse_step", "collapse_step_low", "collapse_step_high")
 """Columns of the onset, empty where there is none."""
+ALIASES = {
+    "run": ("name", "id", "run_id", "run_name", "experiment", "trial"),
+    "sync_interval": ("s", "sync", "sync_every", "sync_steps", "sync_period", "refresh_interval"),
+    "learning_rate": ("lr", "eta", "rate", "step_size", "learningrate"),
+    "steps": ("t", "num_steps", "n_steps", "total_steps", "max_steps", "train_steps", "training_steps", "horizon"),
+    "outcome": ("status", "label", "result", "state", "verdict"),
+}
+"""Other names of the required columns, in lower case; they are offered as a rename, never taken."""
+MAX_STEPS = 1e12
+"""Largest steps and largest finite sync_interval [optimizer step]: more than any run, less than rounding."""
+MIN_RATE, MAX_RATE = 1e-30, 1e30
+"""Range of learning_rate [1], far beyond any that is used, within which no product overflows."""
+
+_PLAIN = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_WORD = re.compile(r"[+-]?(inf|infinity|nan)", re.ASCII | re.IGNORECASE)
 
 
 def read_runs(path: str | Path) -> pd.DataFrame:
@@ -50,14 +67,7 @@ def read_runs(path: str | Path) -> pd.DataFrame:
     InputError
         If the file cannot be read as a table, or the table breaks a rule.
     """
-    path = Path(path)
-    readers = {".csv": _read_csv, ".jsonl": _read_jsonl, ".ndjson": _read_jsonl, ".parquet": _read_parquet}
-    if path.suffix.lower() not in readers:
-        raise InputError("runs", "end in .csv, .jsonl or .parquet", path, "Save the table as CSV.")
-    if not path.is_file():
-        kind = "a directory" if path.is_dir() else "no such file"
-        raise InputError("runs", "be a readable file", f"{path} ({kind})", "Check the path.")
-    return check_runs(readers[path.suffix.lower()](path))
+    return check_runs(read_table(Path(path)))
 
 
 def check_runs(frame: pd.DataFrame) -> pd.DataFrame:
@@ -76,11 +86,9 @@ def check_runs(frame: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If a column is missing or a cell breaks a rule; the row is counted from 1, the header apart.
+        If a column is missing or there twice, or a cell breaks a rule; the row is counted from 1, the header apart.
     """
-    for name in REQUIRED:
-        if name not in frame.columns:
-            raise InputError("runs", f"have a column {name}", list(frame.columns), _nearest_column(name, frame))
+    _check_columns(frame)
     if frame.empty:
         raise InputError("runs", "hold at least one run", "an empty table", "Add one row for each run.")
     checked = frame.reset_index(drop=True)
@@ -88,7 +96,7 @@ def check_runs(frame: pd.DataFrame) -> pd.DataFrame:
         checked[name] = _numbers(checked[name], name)
     for name in ONSET:
         checked[name] = _optional_numbers(checked, name)
-    checked["run"] = checked["run"].astype(str)
+    checked["run"] = _names(checked["run"])
     _check_cells(checked)
     onsets = zip(*(checked[name] for name in ONSET), strict=True)
     for row, (outcome, steps, onset) in enumerate(zip(checked["outcome"], checked["steps"], onsets, strict=True)):
@@ -115,7 +123,10 @@ def write_runs(frame: pd.DataFrame, path: str | Path) -> None:
     path = Path(path)
     if not path.parent.is_dir():
         raise InputError("path", "lie in an existing folder", path, "Make the folder first.")
-    text = check_runs(frame).convert_dtypes().to_csv(index=False)  # 800, not 800.0
+    table = check_runs(frame).convert_dtypes()  # 800, not 800.0
+    text = table.to_csv(index=False)
+    if "\r" in text:  # csv leaves a lone carriage return bare, which would end the row
+        text = table.to_csv(index=False, quoting=csv.QUOTE_ALL)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     with beside.open("w", encoding="utf-8", newline="") as file:
         file.write(text)
@@ -124,92 +135,71 @@ def write_runs(frame: pd.DataFrame, path: str | Path) -> None:
     beside.replace(path)
 
 
-def _read_text(path: Path) -> str:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError("runs", "be text in UTF-8", f"{path} (binary)", "Save the table as CSV.") from None
-    except OSError as error:
-        raise InputError("runs", "be a readable file", f"{path} ({error.strerror})", "Check the path.") from None
-    if not text.strip() or "\0" in text:
-        kind = "binary" if "\0" in text else "empty"
-        raise InputError("runs", "be a table with a header", f"{path} ({kind})", "Save the table as CSV.")
-    return text
+def _check_columns(frame: pd.DataFrame) -> None:
+    """Check that each column is there once; what is missing is said all at once."""
+    names = [str(column) for column in frame.columns]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError("runs: header", "name each column once", shown(name), "Rename one of the two.")
+    missing = [name for name in REQUIRED if name not in names]
+    if missing:
+        rule = f"have the column{'s' * (len(missing) > 1)} {', '.join(missing)}"
+        free = [name for name in names if name not in (*REQUIRED, *ONSET, "seed")]
+        raise InputError("runs", rule, shown(names), _way_to_columns(missing, free))
 
 
-def _read_csv(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        rows = [row for row in csv.reader(io.StringIO(_read_text(path)), strict=True) if row]
-    except csv.Error as error:
-        raise InputError("runs", "be valid CSV", f"{path} ({error})", "Save the table again as CSV.") from None
-    header = [name.strip() for name in rows[0]]
-    for name in header:
-        if header.count(name) > 1:
-            raise InputError("runs: header", "name each column once", name, "Rename one of the two.")
-    for number, row in enumerate(rows[1:], start=1):
-        if len(row) != len(header):
-            raise InputError(
-                f"row {number}",
-                f"have {len(header)} cells as the header has",
-                len(row),
-                "Quote cells with commas.",
-            )
-    return pd.DataFrame(rows[1:], columns=header, dtype=object)
-
-
-def _read_jsonl(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = []
-    for number, line in enumerate(_read_text(path).splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"line {number}", "be a JSON object", error, "Write one object a line.") from None
-        if not isinstance(row, dict):
-            raise InputError(f"line {number}", "be a JSON object", repr(row), "Write one object a line.")
-        rows.append(row)
-    return pd.DataFrame(rows, dtype=object)
-
-
-def _read_parquet(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        return pd.read_parquet(path)
-    except ImportError:
-        raise InputError(
-            "runs",
-            "be CSV or JSONL while pyarrow is missing",
-            path,
-            "Run `pip install pyarrow`, or save CSV.",
-        ) from None
-    except (OSError, ValueError) as error:
-        raise InputError("runs", "be valid Parquet", f"{path} ({error})", "Save the table as CSV.") from None
-
-
-def _nearest_column(name: str, frame: pd.DataFrame) -> str:
-    near = difflib.get_close_matches(name, [str(column) for column in frame.columns], n=1, cutoff=0.5)
-    return f"Rename {near[0]} to {name}." if near else f"Add the column {name}."
+def _way_to_columns(missing: list[str], free: list[str]) -> str:
+    """Say which of the free columns to rename, by alias first and then by the nearest spelling, and which to add."""
+    found: dict[str, str] = {}
+    for name in missing:
+        for column in free:
+            if name not in found and column.strip().lower().replace(" ", "_").replace("-", "_") in ALIASES[name]:
+                found[name] = column
+    for name in missing:
+        left = [column for column in free if column not in found.values()]
+        near = difflib.get_close_matches(name, left, n=1, cutoff=0.7)
+        if name not in found and near:
+            found[name] = near[0]
+    absent = [name for name in missing if name not in found]
+    renamed = ", ".join(f"{shorten(found[name])} to {name}" for name in missing if name in found)
+    rename = [f"Rename {renamed}."] if found else []
+    add = [f"Add the column{'s' * (len(absent) > 1)} {', '.join(absent)}."] if absent else []
+    return " ".join(rename + add)
 
 
 def _place(row: int, name: str) -> str:
     return f"row {row + 1}: {name}"
 
 
+def _names(column: pd.Series) -> list[str]:
+    import pandas as pd
+
+    for row, (cell, missing) in enumerate(zip(column, column.isna(), strict=True)):
+        if missing or not pd.api.types.is_scalar(cell) or not str(cell).strip():
+            raise InputError(_place(row, "run"), "be a name", shown(cell), "Name each run, like S8-lr1e-6-seed0.")
+    return [str(cell) for cell in column]
+
+
 def _number(cell: object) -> float | None:
-    """Return the number in a cell, None if it is not one; an empty cell is NaN."""
-    if cell is None or (isinstance(cell, str) and not cell.strip()):
+    """Return the number in a cell, None if it is not one; an empty cell is NaN.
+
+    Text is a number in plain notation only: `float` would also take 1_000 and the digits of any script.
+    """
+    import pandas as pd
+
+    if cell is None or cell is pd.NA:
         return math.nan
-    if isinstance(cell, bool):
+    if isinstance(cell, str):
+        text = cell.strip(" \t\r\n")
+        if not text:
+            return math.nan
+        number = float(text) if _PLAIN.fullmatch(text) or _WORD.fullmatch(text) else None
+        return None if number is not None and math.isinf(number) and not _WORD.fullmatch(text) else number
+    if isinstance(cell, bool) or not isinstance(cell, Real | Decimal):
         return None
     try:
-        return float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+        return float(cell)
+    except (OverflowError, ValueError):
         return None
 
 
@@ -218,7 +208,7 @@ def _numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
     for row, cell in enumerate(column):
         number = _number(cell)
         if number is None:
-            raise InputError(_place(row, name), "be a number", repr(cell), "Write it like 8 or 1e-6.")
+            raise InputError(_place(row, name), "be a number", shown(cell), "Write it like 8 or 1e-6.")
         numbers.append(number)
     return np.array(numbers, dtype=np.float64)
 
@@ -240,24 +230,31 @@ def _check_cells(frame: pd.DataFrame) -> None:
                 f"{sync_interval:g}",
                 "For a fully on-policy run use 1.",
             )
-        if not 0 < learning_rate < math.inf:
+        if MAX_STEPS < sync_interval < math.inf:
+            raise InputError(
+                _place(row, "sync_interval"),
+                f"be at most {MAX_STEPS:g}",
+                f"{sync_interval:g}",
+                "For a policy that is never refreshed write inf.",
+            )
+        if not MIN_RATE <= learning_rate <= MAX_RATE:
             raise InputError(
                 _place(row, "learning_rate"),
-                "be positive and finite",
+                f"lie in {MIN_RATE:g}..{MAX_RATE:g}",
                 f"{learning_rate:g}",
-                "Give the step size.",
+                "Give the step size, like 1e-6.",
             )
-        if not (1 <= steps < math.inf and steps == int(steps)):
+        if not (1 <= steps <= MAX_STEPS and steps == int(steps)):
             raise InputError(
                 _place(row, "steps"),
-                "be an integer >= 1",
+                f"be an integer from 1 to {MAX_STEPS:g}",
                 f"{steps:g}",
                 "Give the number of optimizer steps.",
             )
         if outcome not in words:
             near = difflib.get_close_matches(str(outcome).strip().lower(), words, n=1, cutoff=0.5)
             way_out = f"Did you mean {near[0]}?" if near else "If it is not known write unknown."
-            raise InputError(_place(row, "outcome"), f"be one of {', '.join(words)}", repr(outcome), way_out)
+            raise InputError(_place(row, "outcome"), f"be one of {', '.join(words)}", shown(outcome), way_out)
 
 
 def _check_onset(row: int, outcome: str, steps: float, *, onset: tuple[float, float, float]) -> None:
@@ -304,6 +301,6 @@ def _check_duplicates(frame: pd.DataFrame) -> None:
         raise InputError(
             _place(row, "run"),
             "name each run once",
-            repr(frame.at[row, "run"]),
+            shown(frame.at[row, "run"]),
             "Remove the duplicate or rename it.",
         )

@@ -1,4 +1,5 @@
 import math
+import os
 from dataclasses import FrozenInstanceError
 
 import pytest
@@ -73,13 +74,54 @@ def test_missing_key(tmp_path):
         MapParameters.from_toml(path)
 
 
-@pytest.mark.parametrize("content", [None, "critical_product = \n", b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "critical_product = \n",
+        b"\xff\xfe",
+        "critical_product = " + "[" * 100_000,
+        "critical_product = " + "9" * 5000,
+    ],
+    ids=["empty", "binary", "nested", "huge"],
+)
 def test_unreadable_file(content, tmp_path):
     path = tmp_path / "model.toml"
-    if content is not None:
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(InputError, match=r"model\.toml must be a readable TOML file, got .*`key = number`"):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=r"model\.toml must be a readable TOML file, got .*`key = number`") as error:
         MapParameters.from_toml(path)
+    assert len(str(error.value)) < 500
+
+
+def test_paths_that_cannot_be_read(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "model.toml").write_text("critical_product = 0.02\nexit_radius = 0.8\n")
+    expected = {
+        "none.toml": r"none\.toml must be a readable TOML file, got no such file\. Check the path",
+        "pipe.toml": "must be a readable TOML file, got not a regular file",
+        ".": "must be a readable TOML file, got a directory",
+        "x" * 5000: "must be a readable TOML file, got File name too long",
+    }
+    for name, text in expected.items():
+        with pytest.raises(InputError, match=text) as error:
+            MapParameters.from_toml(tmp_path / name)
+        assert len(str(error.value)) < 400
+
+    def refuse(*_args, **_keywords):
+        raise PermissionError(13, "Permission denied")
+
+    for call in ("read_text", "stat"):
+        monkeypatch.setattr(type(tmp_path), call, refuse)
+        with pytest.raises(InputError, match=r"model\.toml must be a readable TOML file, got Permission denied"):
+            MapParameters.from_toml(tmp_path / "model.toml")
+
+
+def test_an_integer_beyond_any_float_is_refused(tmp_path):
+    path = tmp_path / "model.toml"
+    path.write_text(f"critical_product = {'9' * 400}\nexit_radius = 0.8\n")
+    with pytest.raises(InputError, match=r"critical_product must be a positive finite number, got 9+\.\.\.\. Give"):
+        MapParameters.from_toml(path)
+    with pytest.raises(InputError, match="exit_radius must be a positive finite number, got a huge int"):
+        MapParameters(critical_product=0.02, exit_radius=10**5000)
 
 
 def test_a_bad_value_in_a_file_is_named(tmp_path):
