@@ -296,7 +296,7 @@ def plot_collapse_budgets(runs: pd.DataFrame, axes: Axes, *, calibration: Calibr
         Onsets as in `plot_collapse_steps`.
     axes : Axes
     calibration : Calibration
-        Its threshold C is drawn; collapses above its ceiling are pale: runs at S = 1 are unstable there too
+        Its threshold C is drawn; collapses above its ceiling are faint: runs at S = 1 are unstable there too
         (degraded or collapsed).
     model : Curve or None
         From `meanfield.curves.exit_budget_curve`.
@@ -316,9 +316,9 @@ def plot_collapse_budgets(runs: pd.DataFrame, axes: Axes, *, calibration: Calibr
         here = collapsed[collapsed["sync_interval"] == sync_interval]
         if here.empty:
             continue
-        pale = here["learning_rate"] > (np.inf if ceiling is None else ceiling)
-        _draw_budgets(here[~pale], axes, look=look, alpha=1.0)
-        _draw_budgets(here[pale], axes, look=look, alpha=0.25)
+        faint = here["learning_rate"] > (np.inf if ceiling is None else ceiling)
+        _draw_budgets(here[~faint], axes, look=look, alpha=1.0)
+        _draw_budgets(here[faint], axes, look=look, alpha=0.25)
         handles.append(style.interval_handle(sync_interval, look))
     if model is not None:
         handles.append(_draw_curve(model, axes, colour=style.MODEL_COLOUR, label="model"))
@@ -329,7 +329,7 @@ def plot_collapse_budgets(runs: pd.DataFrame, axes: Axes, *, calibration: Calibr
     _log_scales(axes, nothing="no run collapsed" if collapsed.empty else None)
     title = "Cumulative learning rate at collapse"
     style.dress(axes, title=title, x="S·η", y="η·T at collapse")
-    style.legend_outside(axes, handles, title=None if ceiling is None else "pale: above the\nceiling at S = 1")
+    style.legend_outside(axes, handles, title=None if ceiling is None else "faint: above the\nceiling at S = 1")
     return axes
 
 

@@ -228,7 +228,7 @@ def _budgets(comparison: Comparison) -> ReportFigure:
     collapsed = runs["outcome"] == Outcome.COLLAPSED.word
     if ceiling is not None and (collapsed & (runs["learning_rate"] > ceiling)).any():
         caption += (
-            f" Pale marks are collapses above the ceiling, {ABOVE_CEILING}; neither η·T nor the curve counts them."
+            f" Faint marks are collapses above the ceiling, {ABOVE_CEILING}; neither η·T nor the curve counts them."
         )
     return _figure(
         "budgets",

@@ -221,14 +221,14 @@ def test_a_budget_that_is_no_constant_is_said_to_be_none(axes):
     assert "threshold C\n(not a constant here)" in legend_of(axes)
 
 
-def test_collapse_budgets_lie_at_the_product_and_pale_above_the_ceiling(axes):
+def test_collapse_budgets_lie_at_the_product_and_faint_above_the_ceiling(axes):
     model = exit_budget_curve(fit_map(CALIBRATION).parameters, products=np.geomspace(0.01, 1, 50))
     plotting.plot_collapse_budgets(RUNS, axes, calibration=CALIBRATION, model=model)
     marks = [one for one in axes.collections if type(one).__name__ == "PathCollection"]
     bright = np.concatenate([np.asarray(one.get_offsets()) for one in marks if one.get_alpha() == 1.0])
-    pale = np.concatenate([np.asarray(one.get_offsets()) for one in marks if one.get_alpha() < 1.0])
+    faint = np.concatenate([np.asarray(one.get_offsets()) for one in marks if one.get_alpha() < 1.0])
     assert np.unique(bright, axis=0) == pytest.approx(np.array([[0.16, 0.8], [0.16, 1.2], [0.32, 1.0]]))
-    assert np.unique(pale[:, 0]) == pytest.approx([0.05, 0.2, 0.4, 0.8])
+    assert np.unique(faint[:, 0]) == pytest.approx([0.05, 0.2, 0.4, 0.8])
     assert entries_of(axes)[-2:] == ["model", "threshold C"]
 
 

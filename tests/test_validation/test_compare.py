@@ -340,7 +340,7 @@ def test_captions_carry_the_numbers_of_the_fit(comparison):
     assert said_exponent(comparison.calibration.budget_exponent) in captions["steps"]
     above = "where runs at S = 1 are unstable too (degraded or collapsed)"
     assert f"the 6 collapses (of 18 at S ≥ 2) right of the ceiling, {above}" in captions["steps"]
-    assert f"Pale marks are collapses above the ceiling, {above}" in captions["budgets"]
+    assert f"Faint marks are collapses above the ceiling, {above}" in captions["budgets"]
     assert comparison.map_fit.sentence in captions["budgets"]
     # drift 10*eta*(S - 1): largest stable 0.7, 0.75, 0.62 nat; smallest unstable 1.4, 1.5, 1.55 nat,
     # which two digits show as 1.4 to 1.5
