@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from meanfield.calibrate import Calibration
 from meanfield.combination import Combination
 from meanfield.errors import InputError
@@ -31,6 +29,8 @@ from meanfield.recommend import (
 
 SCHEMA = "driftlaw.predict/1"
 """Name and version of the JSON object."""
+MAX_STEPS = 1e12
+"""More optimizer steps than anyone trains."""
 RISK = 0.05
 """Accepted probability of a collapse within the horizon, unless told."""
 
@@ -42,11 +42,11 @@ class Question:
     Parameters
     ----------
     horizon : float [optimizer step]
-        Length of the intended run, >= 1.
+        Length of the intended run, whole, 1 to 1e12.
     sync_interval : float or None [optimizer step]
-        S >= 1, finite.
+        1 to 1e12.
     learning_rate : float or None [1]
-        Positive, finite. With both, that run is answered too; with one, the other is recommended.
+        1e-30 to 1e30. With both, that run is answered too; with one, the other is recommended.
     risk : float [1]
         Accepted probability of a collapse within the horizon, in (0, 1).
 
@@ -62,15 +62,15 @@ class Question:
     risk: float = RISK
 
     def __post_init__(self) -> None:
-        if not 1 <= self.horizon < np.inf:
-            raise InputError("horizon", "be finite and >= 1", self.horizon, "Give optimizer steps, like 2000.")
-        if self.sync_interval is not None and not 1 <= self.sync_interval < np.inf:
+        if not (1 <= self.horizon <= MAX_STEPS and self.horizon == int(self.horizon)):
+            raise InputError("horizon", "be a whole number of 1 to 1e12", self.horizon, "Give optimizer steps: 2000.")
+        if self.sync_interval is not None and not 1 <= self.sync_interval <= MAX_STEPS:
             raise InputError(
-                "sync_interval", "be finite and >= 1", self.sync_interval, "For a fully on-policy run use 1."
+                "sync_interval", "lie in 1 to 1e12", self.sync_interval, "For a fully on-policy run use 1."
             )
-        if self.learning_rate is not None and not 0 < self.learning_rate < np.inf:
+        if self.learning_rate is not None and not 1e-30 <= self.learning_rate <= 1e30:
             raise InputError(
-                "learning_rate", "be positive and finite", self.learning_rate, "Give the step size, like 1e-6."
+                "learning_rate", "lie in 1e-30 to 1e30", self.learning_rate, "Give the step size, like 1e-6."
             )
         if not 0 < self.risk < 1:
             raise InputError("risk", "lie in (0, 1)", self.risk, "The default is 0.05.")

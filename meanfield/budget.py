@@ -27,6 +27,8 @@ SCATTER_RANGE = (0.05, 1.5)
 """Prior range of the scatter of log T, between seeds."""
 TIME_REACH = float(np.log(1000.0))
 """How far beyond the steps seen, in log units, the collapse time may lie a priori."""
+LOG_NEVER = float(np.log(1e12))
+"""Log of a number of steps that nobody trains."""
 FLOOR = 1e-300
 """Smallest probability whose logarithm is taken."""
 
@@ -62,12 +64,18 @@ class BudgetPosterior:
         return probability
 
     def collapse_step(self, learning_rate: float, *, confidence: float) -> Estimate:
-        """Predictive median and interval of the collapse step of one new unstable run [optimizer step]."""
+        """Predictive median and interval of the collapse step of one new unstable run [optimizer step].
+
+        At least 1; unknown where it may lie beyond 1e12 steps.
+        """
         middle = self._log_median(np.array([learning_rate]))[0]
         grid = np.linspace(middle.min() - 6 * self.scatter.max(), middle.max() + 6 * self.scatter.max(), 401)
         cumulative = ndtr((grid[:, None] - middle) / self.scatter).mean(axis=1)
         tail = 0.5 * (1.0 - confidence)
-        low, median, high = np.exp(np.interp([tail, 0.5, 1.0 - tail], cumulative, grid))
+        ends = np.interp([tail, 0.5, 1.0 - tail], cumulative, grid)
+        if ends[-1] > LOG_NEVER:
+            return Estimate.unknown()
+        low, median, high = np.maximum(np.exp(ends), 1.0)
         return Estimate(float(median), float(low), float(high))
 
 

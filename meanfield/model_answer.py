@@ -39,7 +39,7 @@ def answer_model(parameters: MapParameters, question: Question) -> Answer:
     intervals = sorted({*INTERVALS, *asked})
     table = tuple(max_rate(parameters, S, horizon=question.horizon) for S in intervals)
     recommendation = _recommendation(table, question)
-    missing = () if recommendation is not None else ("recommendation: no rate is safe at the S asked for",)
+    missing = () if recommendation is not None else (_no_recommendation(parameters),)
     ceiling = parameters.learning_rate_ceiling
     if ceiling is None:
         missing = (*missing, "learning_rate_ceiling: not among the parameters")
@@ -59,6 +59,12 @@ def answer_model(parameters: MapParameters, question: Question) -> Answer:
         missing=missing,
         warnings=("a model was asked, not data: no intervals, and a risk is 0 or 1",),
     )
+
+
+def _no_recommendation(parameters: MapParameters) -> str:
+    if parameters.honest_signal == 0.0 and parameters.initial_memory == 0.0:
+        return "recommendation: with honest_signal = initial_memory = 0 nothing moves, so the model limits no rate"
+    return "recommendation: the model limits no rate at the S asked for"
 
 
 def max_rate(parameters: MapParameters, sync_interval: float, *, horizon: float) -> MaxRate:

@@ -9,6 +9,7 @@ from meanfield.answer import RISK
 from meanfield.budget import SLOPE_RANGE
 from meanfield.combination import Combination
 from meanfield.estimate import Estimate
+from meanfield.verdicts import NOT_SUPPORTED
 from theory.claims import CLAIMS, Claim
 from validation.comparison import Comparison
 from validation.config import Experiment
@@ -178,7 +179,9 @@ def _plainly(comparison: Comparison) -> str:
         return f"{said} The boundary is not known from these runs."
     if comparison.answer.critical_product.identified:
         return f"{said} Keep S·η below the threshold."
-    return f"{said} S·η is no constant here: use the table, which follows the measured exponent."
+    if one == NOT_SUPPORTED:
+        return f"{said} S·η is no constant here: use the table, which follows the measured exponent."
+    return f"{said} These runs cannot tell whether S·η is a constant: use the table."
 
 
 def _note(comparison: Comparison) -> str:

@@ -118,7 +118,7 @@ USAGE = {
     ): "'yaml' is not one of 'table', 'json', 'csv', got: --horizon 20 --format yaml. Try --help.",
     ("--horizon", "20", "--bogus"): "No such option: --bogus",
     ("--runs", "nowhere.csv", "--horizon", "20"): "runs must be a readable file, got nowhere.csv (no such file)",
-    ("--runs", "a.csv", "--horizon", "0"): "horizon must be finite and >= 1, got 0",
+    ("--runs", "a.csv", "--horizon", "0"): "horizon must be a whole number of 1 to 1e12, got 0",
     ("--runs", "a.csv", "--horizon", "20", "--risk", "2"): "risk must lie in (0, 1), got 2",
     ("--params", "nowhere.toml", "--horizon", "20"): "nowhere.toml must be a readable TOML file",
 }
@@ -243,7 +243,7 @@ def test_what_the_model_recommends_depends_on_what_is_fixed():
     assert at_rate.sync_interval == 8.0
     refused = answer_model(PARAMETERS, Question(horizon=2000, learning_rate=5.0))
     assert refused.recommendation is None
-    assert "recommendation: no rate is safe at the S asked for" in refused.missing
+    assert "recommendation: the model limits no rate at the S asked for" in refused.missing
 
 
 def test_a_model_with_an_honest_signal_is_the_min_form():

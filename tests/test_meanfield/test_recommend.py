@@ -138,6 +138,11 @@ def test_a_query_is_answered_with_a_predictive_interval(plain):
     assert asked.collapse_step.high == pytest.approx(drawn[1], rel=0.15)
 
 
+def test_a_collapse_step_is_a_step_or_unknown(plain):
+    assert query(plain, 8.0, learning_rate=1e6, horizon=10.0).collapse_step.low == 1.0
+    assert query(plain, 8.0, learning_rate=1e-25, horizon=10.0).collapse_step.estimate is None
+
+
 def test_without_collapse_times_every_unstable_run_counts():
     runs = draw_sweep(42, num_seeds=2)
     runs["collapse_step"] = np.nan
@@ -191,11 +196,14 @@ def test_a_risk_nobody_can_keep_is_said(plain):
 
 def test_questions_are_checked():
     for field, value, text in (
-        ("horizon", 0, "horizon must be finite and >= 1, got 0"),
-        ("horizon", np.nan, "horizon must be finite and >= 1, got nan"),
-        ("sync_interval", 0.5, "sync_interval must be finite and >= 1, got 0.5"),
-        ("sync_interval", np.inf, "sync_interval must be finite and >= 1, got inf"),
-        ("learning_rate", -1.0, "learning_rate must be positive and finite, got -1"),
+        ("horizon", 0, "horizon must be a whole number of 1 to 1e12, got 0"),
+        ("horizon", np.nan, "horizon must be a whole number of 1 to 1e12, got nan"),
+        ("horizon", 1.5, "horizon must be a whole number"),
+        ("horizon", 1e13, "horizon must be a whole number"),
+        ("learning_rate", 1e-300, "learning_rate must lie in 1e-30 to 1e30"),
+        ("sync_interval", 0.5, "sync_interval must lie in 1 to 1e12, got 0.5"),
+        ("sync_interval", np.inf, "sync_interval must lie in 1 to 1e12, got inf"),
+        ("learning_rate", -1.0, "learning_rate must lie in 1e-30 to 1e30, got -1"),
         ("risk", 1.0, r"risk must lie in \(0, 1\), got 1"),
     ):
         with pytest.raises(InputError, match=text):
