@@ -1,6 +1,7 @@
 """Compare a sweep with the theory: `python -m validation.compare SWEEP.zarr --out DIR`. Needs no torch."""
 
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,8 @@ import typer
 from meanfield.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.table import Table
 
     from validation.comparison import Comparison
@@ -28,14 +31,26 @@ def main(
     from validation.comparison import compare
     from validation.report import render
 
-    if out.exists() and not out.is_dir():
-        raise InputError("--out", "be a folder", str(out), "Give another name; the folder is made if needed.")
+    with _writing(out):
+        if not next(path for path in (out, *out.absolute().parents) if path.exists()).is_dir():
+            raise NotADirectoryError
     comparison = compare(store)
-    out.mkdir(parents=True, exist_ok=True)
-    write_runs(comparison.runs, out / RUNS_FILE)
-    _write(out / SUMMARY_FILE, json.dumps(comparison.to_json(), indent=2, allow_nan=False) + "\n")
-    _write(out / REPORT_FILE, render(comparison))
+    page = render(comparison)
+    with _writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+        write_runs(comparison.runs, out / RUNS_FILE)
+        _write(out / SUMMARY_FILE, json.dumps(comparison.to_json(), indent=2, allow_nan=False) + "\n")
+        _write(out / REPORT_FILE, page)
     _print(comparison, out / REPORT_FILE)
+
+
+@contextmanager
+def _writing(out: Path) -> "Iterator[None]":
+    try:
+        yield
+    except OSError as error:
+        way_out = f"{type(error).__name__}: give another name; the folder is made if it is not there."
+        raise InputError("--out", "be a folder that can be written", out, way_out) from error
 
 
 def _write(path: Path, text: str) -> None:

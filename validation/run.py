@@ -1,10 +1,12 @@
 """Run a sweep: `python -m validation.run EXPERIMENT.toml --store SWEEP.zarr`. Resumes where it stopped."""
 
 import os
+import signal
 import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +16,7 @@ import typer
 from meanfield.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console
     from rich.progress import Progress
@@ -67,30 +69,60 @@ def run_sweep(experiment: "Experiment", store: Path, *, num_workers: int) -> Non
     Raises
     ------
     InputError
-        If the store belongs to another experiment or other versions.
+        If the store belongs to another experiment or other versions, is broken, cannot be made, or is in use.
     BrokenProcessPool
         If a worker died; finished shards are kept.
     """
+    with _alone(store):
+        prepare(experiment, store)
+        _finish(experiment, store, num_workers)
+
+
+@contextmanager
+def _alone(store: Path) -> "Iterator[None]":
+    """Hold a lock beside the store; the system releases it when the process ends, however it ends."""
+    from filelock import FileLock, Timeout
+
+    whole = store.resolve()
+    lock = FileLock(whole.parent / f".{whole.name}.lock")
+    try:
+        whole.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise InputError(
+            "--store", "be used by one process at a time", store, "Wait for the other one, or give another --store."
+        ) from None
+    except OSError as error:
+        way_out = f"{type(error).__name__}: give a path in a folder that is there or can be made."
+        raise InputError("--store", "be a path that can be written", store, way_out) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _finish(experiment: "Experiment", store: Path, num_workers: int) -> None:
     from rich.console import Console
 
     from validation.plan import Plan
     from validation.store import done_flags
 
-    prepare(experiment, store)
     plan = Plan(experiment)
     flags = done_flags(store)
     todo = [shard for shard in plan.shards if not flags[shard.index]]
     console = Console(stderr=True, highlight=False)
-    num_done = len(plan.shards) - len(todo)
-    console.print(f"{experiment.name}: {len(plan.runs)} runs in {len(plan.shards)} shards, {num_done} done before")
+    before = f"{flags.sum()} of {len(plan.shards)} shards done before"
+    console.print(f"{experiment.name}: {len(plan.runs)} runs, {before}", markup=False, soft_wrap=True)
     if not todo:
         return
     began = time.monotonic()
-    total = sum(shard.stop - shard.start for shard in todo) * experiment.max_steps
+    total = len(plan.runs) * experiment.max_steps
+    done_before = total - sum(shard.stop - shard.start for shard in todo) * experiment.max_steps
     with _progress(console) as bar:
-        task = bar.add_task("training", total=total)
-        _train(store, todo, num_workers, on_progress=lambda done: bar.update(task, completed=done))
-    console.print(f"{experiment.name}: done in {time.monotonic() - began:.0f} s, stored in {store}", soft_wrap=True)
+        task = bar.add_task("training", total=total, completed=done_before)
+        _train(store, todo, num_workers, on_progress=lambda done: bar.update(task, completed=done_before + done))
+    spent = f"done in {time.monotonic() - began:.0f} s"
+    console.print(f"{experiment.name}: {spent}, stored in {store}", markup=False, soft_wrap=True)
 
 
 def _progress(console: "Console") -> "Progress":
@@ -108,8 +140,9 @@ def _train(store: Path, shards: "Sequence[Shard]", num_workers: int, *, on_progr
     context = get_context("spawn")
     counter = context.Value("q", 0)
     with ProcessPoolExecutor(num_workers, mp_context=context, initializer=start_worker, initargs=(counter,)) as pool:
-        pending: set[Future[int]] = {pool.submit(run_shard, store, shard) for shard in shards}
         try:
+            with _ctrl_c_held():  # a submit starts a process
+                pending: set[Future[int]] = {pool.submit(run_shard, store, shard) for shard in shards}
             while pending:
                 finished, pending = wait(pending, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
                 on_progress(counter.value)
@@ -119,6 +152,24 @@ def _train(store: Path, shards: "Sequence[Shard]", num_workers: int, *, on_progr
             for child in active_children():
                 child.terminate()
             raise
+
+
+@contextmanager
+def _ctrl_c_held() -> "Iterator[None]":
+    """Hold Ctrl-C back until the end of the block: processes started inside inherit it blocked.
+
+    It would break an interpreter that is still starting, before `start_worker` can ignore it.
+    """
+    came: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.signal(signal.SIGINT, handler)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 def main(

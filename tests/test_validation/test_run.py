@@ -2,17 +2,24 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import zarr
+from rich.console import Console
+from rich.progress import Progress
 
-from validation.store import done_flags, open_sweep
+from validation import run
+from validation.config import Experiment, load_experiment
+from validation.store import START_FILE, done_flags, open_sweep
 
 EXPERIMENT = """
 name = "killed"
@@ -48,7 +55,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finished(experiment: Path) -> Path:
     path = experiment.parent / "whole.zarr"
     result = subprocess.run(command(experiment, path, workers=1), capture_output=True, text=True, check=True)
-    assert "killed: 24 runs in 3 shards, 0 done before" in result.stderr
+    assert "killed: 24 runs, 0 of 3 shards done before\n" in result.stderr
     assert result.stdout == ""
     return path
 
@@ -73,7 +80,7 @@ def alive(parent: int) -> Iterator[int]:
 
 
 def test_a_killed_sweep_resumes_with_equal_bits(experiment: Path, finished: Path, tmp_path: Path) -> None:
-    """Killed after a random wait once the store is there; the moment is printed if it fails."""
+    """Killed after a random wait once the store is there, which frees its lock; the moment is printed if it fails."""
     store = tmp_path / "killed.zarr"
     mark = {**os.environ, "DRIFTLAW_TEST_PARENT": str(os.getpid())}
     process = subprocess.Popen(command(experiment, store), env=mark, stderr=subprocess.DEVNULL)
@@ -91,7 +98,7 @@ def test_a_killed_sweep_resumes_with_equal_bits(experiment: Path, finished: Path
         time.sleep(0.05)
     before = int(done_flags(store).sum())
     result = subprocess.run(command(experiment, store), capture_output=True, text=True, check=True)
-    assert f"{before} done before" in result.stderr
+    assert f"{before} of 3 shards done before" in result.stderr
     same_bits(finished, store)
 
 
@@ -132,9 +139,95 @@ def test_a_sweep_that_cannot_go_on_says_so_in_one_line_and_stops_its_workers(exp
     assert list(alive(os.getpid())) == []
 
 
+def test_ctrl_c_waits_while_processes_start_and_comes_then() -> None:
+    asks = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    reached = False
+
+    def start_while_interrupted() -> None:
+        nonlocal reached
+        with run._ctrl_c_held():
+            os.kill(os.getpid(), signal.SIGINT)
+            child = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, check=True)
+            reached = child.stdout == "True\n"
+
+    with pytest.raises(KeyboardInterrupt):
+        start_while_interrupted()
+    assert reached
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_a_new_store_is_made_by_one_of_two_processes(experiment: Path, finished: Path, tmp_path: Path) -> None:
+    store = tmp_path / "two.zarr"
+    both = [subprocess.Popen(command(experiment, store), stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=60)[1] for process in both]
+    assert sorted(process.returncode for process in both) == [0, 2]
+    refused = next(text for process, text in zip(both, said, strict=True) if process.returncode == 2)
+    way_out = "Wait for the other one, or give another --store."
+    assert refused == f"--store must be used by one process at a time, got {store}. {way_out}\n"
+    same_bits(finished, store)
+    assert {path.name for path in tmp_path.iterdir()} == {"two.zarr", ".two.zarr.lock"}
+
+
+def test_progress_counts_the_whole_sweep(
+    experiment: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = copy_unfinished(finished, tmp_path)
+    bar = Progress(console=Console(quiet=True))
+    shares = []
+
+    def train(store: Path, shards: list[object], num_workers: int, *, on_progress: Callable[[int], None]) -> None:
+        for done in (0, 8 * 75, 8 * 150):
+            on_progress(done)
+            shares.append(bar.tasks[0].percentage)
+
+    monkeypatch.setattr(run, "_progress", lambda _: bar)
+    monkeypatch.setattr(run, "_train", train)
+    run.run_sweep(load_experiment(experiment), store, num_workers=1)
+    assert shares == pytest.approx([200 / 3, 250 / 3, 100])
+
+
+def test_the_shortest_sweep_of_one_run_works(small: Experiment, tmp_path: Path) -> None:
+    shortest = replace(small, sync_interval=(64,), learning_rate=(1e-3,), seed=(0,), max_steps=1)
+    run.run_sweep(shortest, tmp_path / "short.zarr", num_workers=3)
+    sweep = open_sweep(tmp_path / "short.zarr")
+    assert sweep["drift"].values.ravel() == pytest.approx([0.0], abs=1e-6)
+    assert sweep["learner_reward"].isnull().all()
+
+
 def test_a_finished_sweep_has_nothing_to_do(experiment: Path, finished: Path) -> None:
     result = subprocess.run(command(experiment, finished), capture_output=True, text=True, check=True)
-    assert result.stderr == "killed: 24 runs in 3 shards, 3 done before\n"
+    assert result.stderr == "killed: 24 runs, 3 of 3 shards done before\n"
+
+
+def copy_unfinished(finished: Path, folder: Path) -> Path:
+    """Make a copy of the sweep whose last shard is not done."""
+    store = Path(shutil.copytree(finished, folder / "copy.zarr"))
+    zarr.open_group(store, mode="r+")["done"][-1] = False
+    return store
+
+
+def command_says(arguments: list[str]) -> str:
+    """Return the one line of a command that is refused."""
+    result = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert result.returncode == 2, arguments
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1, result.stderr
+    return result.stderr
+
+
+def compare(store: Path, out: Path) -> list[str]:
+    return [sys.executable, "-m", "validation.compare", str(store), "--out", str(out)]
+
+
+def test_a_broken_store_is_one_line_and_exit_code_two(experiment: Path, finished: Path, tmp_path: Path) -> None:
+    store = copy_unfinished(finished, tmp_path)
+    (store / START_FILE).unlink()
+    assert "STORE must be whole, but its starting weights" in command_says(command(experiment, store))
+    (store / "drift/c/3/0").write_bytes(b"cut")
+    for arguments in (command(experiment, store), compare(store, tmp_path / "out")):
+        assert "STORE must be whole, but its drift of runs 0 to 7 cannot be read" in command_says(arguments)
+    assert not (tmp_path / "out").exists()
 
 
 def test_bad_input_is_one_line_and_exit_code_two(experiment: Path, finished: Path, tmp_path: Path) -> None:
@@ -146,10 +239,12 @@ def test_bad_input_is_one_line_and_exit_code_two(experiment: Path, finished: Pat
         (command(experiment, tmp_path / "a.zarr", workers=0), "--workers must be an integer >= 1, got 0"),
         (command(experiment, tmp_path / "a.zarr")[:-3], "--store"),
         ([*command(experiment, tmp_path / "a.zarr"), "--epochs", "3"], "--epochs"),
+        (command(experiment, Path("/proc/x/y.zarr")), "--store must be a path that can be written, got /proc/x/y.zarr"),
+        (command(experiment, other / "y.zarr"), "--store must be a path that can be written, got"),
+        (command(experiment, other), "STORE must be a sweep store"),
+        (compare(finished, other / "x"), "--out must be a folder that can be written, got"),
+        (compare(finished, Path("/proc/x")), "--out must be a folder that can be written, got /proc/x. FileNotFound"),
     ]
     for arguments, message in cases:
-        result = subprocess.run(arguments, capture_output=True, text=True, check=False)
-        assert result.returncode == 2, arguments
-        assert result.stderr.count("\n") == 1, result.stderr
-        assert message in result.stderr
+        assert message in command_says(arguments)
     assert not (tmp_path / "a.zarr").exists()
