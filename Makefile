@@ -10,7 +10,7 @@ OUT := build/demo
 demo: $(VENV)/.validation
 	$(BIN)/python -m validation.run validation/experiments/demo.toml --store $(OUT)/sweep.zarr
 	$(BIN)/python -m validation.compare $(OUT)/sweep.zarr --out $(OUT)
-	$(BIN)/python -m meanfield.predict --runs $(OUT)/runs.csv --horizon 2000
+	$(BIN)/python -m meanfield.predict --runs $(OUT)/runs.csv --horizon 800
 	@echo "The report is $(OUT)/report.html: open it in a browser."
 
 test: $(VENV)/.dev lint

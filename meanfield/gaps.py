@@ -237,7 +237,7 @@ def _combination_gap(calibration: Calibration) -> list[_Gap]:
 
 def _left_out(calibration: Calibration) -> tuple[str, ...]:
     counts = ((calibration.num_failed, "failed"), (calibration.num_unknown, "unknown"))
-    return tuple(f"{count} {word} run(s) left out" for count, word in counts if count)
+    return tuple(f"runs left out because {word}: {count}" for count, word in counts if count)
 
 
 def _warnings(calibration: Calibration) -> list[str]:
@@ -277,7 +277,7 @@ def _other_reading(calibration: Calibration) -> str:
     said = "not known" if other.low is None else f"{other.estimate:.2f} [{other.low:.2f}, {other.high:.2f}]"
     number = int(calibration.observations.degraded.sum())
     return (
-        f"{number} degraded run(s) count as unstable for the boundary (as stable its exponent is {said}), and for the "
+        f"degraded runs ({number}) count as unstable for the boundary (as stable its exponent is {said}), and for the "
         "budget until their decline only; if those would have collapsed soonest, the budget is too long"
     )
 
@@ -293,6 +293,6 @@ def _unspent(calibration: Calibration) -> list[str]:
     if not short.any():
         return []
     return [
-        f"{int(short.sum())} stable run(s) ended before eta*steps reached the budget: they had no time to "
+        f"stable runs ({int(short.sum())}) ended before eta*steps reached the budget: they had no time to "
         "collapse, and the boundary may lie lower than fitted"
     ]

@@ -206,9 +206,7 @@ def recommend_at(
     if rate is None:
         return None
     binding = max_rate(calibration, sync_interval, horizon=horizon).binding
-    why = (
-        f"the largest rate at this S at which at most {risk:.3g} of new seeds degrade or collapse; {binding} limits it"
-    )
+    why = f"the largest rate at this S at which at most {100 * risk:.3g}% of new seeds degrade or collapse; {binding} limits it"
     return _recommendation(calibration, sync_interval, rate, horizon=horizon, why=why)
 
 
@@ -219,7 +217,7 @@ def recommend_interval(
     for sync_interval in reversed(measured_intervals(calibration)):
         safe = recommend_rate(calibration, sync_interval, horizon=horizon, risk=risk)
         if safe is not None and learning_rate <= safe:
-            why = f"the largest measured S at which at most {risk:.3g} of new seeds degrade or collapse at this rate"
+            why = f"the largest measured S at which at most {100 * risk:.3g}% of new seeds degrade or collapse at this rate"
             return _recommendation(calibration, sync_interval, learning_rate, horizon=horizon, why=why)
     return None
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from validation.config import load_experiment
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PACKAGES = ("theory", "meanfield", "validation")
@@ -39,10 +41,23 @@ def test_the_printed_prediction_is_the_prediction() -> None:
     assert [line.rstrip() for line in result.stdout.splitlines()] == printed.splitlines()
 
 
-def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = blocks("python")
-    exec(compile(block, "README.md", "exec"), {})  # the README is ours
-    assert "nan" in capsys.readouterr().out
+def test_the_python_of_the_readme_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    for block in blocks("python"):
+        exec(compile(block, "README.md", "exec"), {})  # the README is ours
+    sys.modules["matplotlib.pyplot"].close("all")
+    assert "collapsed" in capsys.readouterr().out
+    assert {path.name for path in tmp_path.iterdir()} == {"examples", "diagram.nc", "phase_diagram.png"}
+
+
+def test_the_experiment_of_the_readme_loads(tmp_path: Path) -> None:
+    (block,) = blocks("toml")
+    (tmp_path / "mine.toml").write_text(block)
+    assert load_experiment(tmp_path / "mine.toml").grpo.epsilon == 0.2
 
 
 def test_every_file_the_readme_links_exists() -> None:

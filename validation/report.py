@@ -147,7 +147,7 @@ def _answer(comparison: Comparison) -> str:
     else:
         use = (
             f"For {horizon} steps use S = {advice.sync_interval:g} and η = {advice.learning_rate:.2g}: "
-            f"risk of a collapse {advice.risk:.0%}; {advice.why}."
+            f"{advice.why.split(';')[0]}; risk of a collapse {advice.risk:.1%}. Every safe rate is in the table."
         )
     rows = [
         (

@@ -180,7 +180,7 @@ def test_degraded_runs_are_read_both_ways():
     runs.loc[just_above, "outcome"] = "degraded"
     found = calibrate(runs)
     assert found.boundary_exponent_collapsed_only.estimate > found.boundary_exponent.estimate + 0.05
-    assert any("degraded run(s) count as unstable" in warning for warning in found.warnings)
+    assert any("count as unstable for the boundary" in warning for warning in found.warnings)
     by_interval = {bracket.sync_interval: bracket for bracket in found.brackets_collapsed_only}
     assert by_interval[64.0].largest_stable > found.brackets[-1].largest_stable
 
@@ -190,8 +190,8 @@ def test_failed_and_unknown_runs_are_counted_and_left_out():
     extra = runs.iloc[:3].assign(run=["x", "y", "z"], outcome=["failed", "failed", "unknown"], collapse_step=np.nan)
     found = calibrate(pd.concat([runs, extra], ignore_index=True))
     assert np.array_equal(summary(found)[[0, 1, 3, 4]], summary(calibrate(runs))[[0, 1, 3, 4]])
-    assert "2 failed run(s) left out" in found.warnings
-    assert "1 unknown run(s) left out" in found.warnings
+    assert "runs left out because failed: 2" in found.warnings
+    assert "runs left out because unknown: 1" in found.warnings
 
 
 def test_runs_that_are_never_refreshed_do_not_enter_the_law():

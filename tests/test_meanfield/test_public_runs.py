@@ -49,5 +49,5 @@ def test_an_on_policy_table_gives_a_ceiling_only():
 def test_unbounded_staleness_is_left_out_with_a_word():
     found = calibrate(read_runs(FOLDER / "areal_naive.csv"))
     assert any("S = inf" in warning for warning in found.warnings)
-    assert any("4 degraded run(s) count as unstable" in warning for warning in found.warnings)
+    assert any("degraded runs (4) count as unstable" in warning for warning in found.warnings)
     assert found.brackets[-1].largest_stable is None
