@@ -19,7 +19,7 @@ from scipy.special import ndtr
 
 from meanfield.estimate import Estimate
 from meanfield.grids import Array, log_axis, posterior_atoms
-from meanfield.observations import Mask, Observations
+from meanfield.observations import Observations
 
 SLOPE_RANGE = (-1.0, 3.0)
 """Prior range of the slope in log T = ... - slope * log eta."""
@@ -94,13 +94,16 @@ def fit_budget(observations: Observations, *, unstable_probability: Array, slope
     collapsed = observations.collapsed
     log_rate = np.log(observations.learning_rate)
     mean_log_rate = float(log_rate[collapsed].mean())
-    likelihood = _Likelihood(
+    runs = (
         log_rate - mean_log_rate,
         _safe_log(np.where(collapsed, observations.low, 0.0)),
         _safe_log(np.where(collapsed, observations.high, observations.watched)),
         np.where(collapsed, 1.0, unstable_probability),
-        collapsed,
+        collapsed.astype(np.float64),
     )
+    distinct, count = np.unique(np.column_stack(runs), axis=0, return_counts=True)
+    rate, low, high, probability, fell = distinct.T
+    likelihood = _Likelihood(rate, low, high, probability, fell, count.astype(np.float64))
     seen = np.log(np.maximum(observations.high[collapsed], 1.0))
     time_axis = np.linspace(seen.min() - TIME_REACH, seen.max() + TIME_REACH, 41)
     scatter_axis = log_axis(SCATTER_RANGE, 13)
@@ -114,26 +117,26 @@ def _safe_log(step: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Likelihood:
-    """Log likelihood on the product of the axes (log time, slope, log scatter)."""
+    """Log likelihood on the product of the axes (log time, slope, log scatter); equal runs are one with a count."""
 
     log_rate: Array
     log_low: Array
     log_high: Array
     probability: Array
-    collapsed: Mask
+    collapsed: Array
+    count: Array
 
     def __call__(self, log_time: Array, slope: Array, log_scatter: Array) -> Array:
         scatter = np.exp(log_scatter)
         total = np.zeros((len(log_time), len(slope), len(log_scatter)))
-        for log_rate, log_low, log_high, probability, collapsed in zip(
-            self.log_rate, self.log_low, self.log_high, self.probability, self.collapsed, strict=True
-        ):
+        columns = (self.log_rate, self.log_low, self.log_high, self.probability, self.collapsed, self.count)
+        for log_rate, log_low, log_high, probability, collapsed, count in zip(*columns, strict=True):
             median = (log_time[:, None] - slope * log_rate)[:, :, None]
             z_high = (log_high - median) / scatter
             if collapsed:
-                total += np.log(np.maximum(_between((log_low - median) / scatter, z_high), FLOOR))
+                total += count * np.log(np.maximum(_between((log_low - median) / scatter, z_high), FLOOR))
             elif probability > 0.0:
-                total += np.log(np.maximum(1.0 - probability * ndtr(z_high), FLOOR))
+                total += count * np.log(np.maximum(1.0 - probability * ndtr(z_high), FLOOR))
         return total
 
 

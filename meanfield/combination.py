@@ -84,15 +84,20 @@ def log_likelihood_ratio(observations: Observations, unstable: Mask, *, log_ceil
     log_rate = np.log(runs.learning_rate)
     log_spent = log_rate + np.log(np.where(collapsed, runs.steps, np.maximum(runs.watched, 1.0)))
     offset = np.log(runs.sync_interval / np.sqrt(runs.sync_interval.min() * runs.sync_interval.max()))
+    columns = np.column_stack([log_rate, log_spent, offset, collapsed])
+    distinct, count = np.unique(columns, axis=0, return_counts=True)
+    log_rate, log_spent, offset, fell = distinct.T
     threshold = np.linspace(log_rate.min() - 1.0, log_rate.max() + 1.0, 31)[:, None, None]
     exponent = np.linspace(0.5, 1.5, 5)[None, :, None]
-    lines = (threshold - exponent * offset).reshape(-1, len(runs))
+    lines = (threshold - exponent * offset).reshape(-1, len(count))
     budgets = np.linspace(log_spent.min() - BUDGET_REACH, log_spent.max() + BUDGET_REACH, 41)[:, None]
     totals = []
     for scatter in (0.1, 0.2, 0.4):
         below = expit((lines - log_rate) / scatter)
         in_time = ndtr((budgets - log_spent) / scatter)
-        totals.append([_log_marginal(below, in_time, collapsed, form) for form in (_max_form, _min_form)])
+        totals.append(
+            [_log_marginal(below, in_time, fell * count, (1.0 - fell) * count, form) for form in (_max_form, _min_form)]
+        )
     of_max, of_min = logsumexp(np.array(totals), axis=0)
     return float(of_max - of_min)
 
@@ -105,13 +110,16 @@ def _min_form(below: Array, in_time: Array) -> Array:
     return below * in_time
 
 
-def _log_marginal(below: Array, in_time: Array, collapsed: Mask, healthy: Callable[[Array, Array], Array]) -> float:
+def _log_marginal(
+    below: Array, in_time: Array, num_fallen: Array, num_healthy: Array, healthy: Callable[[Array, Array], Array]
+) -> float:
     """Log of the summed likelihood over (threshold and exponent) x budget.
 
-    below, in_time: probability of staying under either constraint, shapes (a, n) and (b, n).
+    below, in_time: probability of staying under either constraint, shapes (a, n) and (b, n), n distinct runs;
+    num_fallen, num_healthy: how many of each did and did not collapse, shape (n,).
     """
     total = np.zeros((len(below), len(in_time)))
-    for run, has_collapsed in enumerate(collapsed):
+    for run, (fallen, sound) in enumerate(zip(num_fallen, num_healthy, strict=True)):
         survival = healthy(below[:, run, None], in_time[None, :, run])
-        total += np.log(np.maximum(1.0 - survival if has_collapsed else survival, FLOOR))
+        total += fallen * np.log(np.maximum(1.0 - survival, FLOOR)) + sound * np.log(np.maximum(survival, FLOOR))
     return float(logsumexp(total))

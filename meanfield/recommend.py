@@ -198,6 +198,10 @@ def _recommendation(
     return Recommendation(sync_interval, learning_rate, float(collapse[0]), why)
 
 
+def _few(risk: float) -> str:
+    return f"at most {100 * risk:.3g}% of new seeds degrade or collapse"
+
+
 def recommend_at(
     calibration: Calibration, sync_interval: float, *, horizon: float, risk: float
 ) -> Recommendation | None:
@@ -206,7 +210,7 @@ def recommend_at(
     if rate is None:
         return None
     binding = max_rate(calibration, sync_interval, horizon=horizon).binding
-    why = f"the largest rate at this S at which at most {100 * risk:.3g}% of new seeds degrade or collapse; {binding} limits it"
+    why = f"the largest rate at this S at which {_few(risk)}; {binding} limits it"
     return _recommendation(calibration, sync_interval, rate, horizon=horizon, why=why)
 
 
@@ -217,7 +221,7 @@ def recommend_interval(
     for sync_interval in reversed(measured_intervals(calibration)):
         safe = recommend_rate(calibration, sync_interval, horizon=horizon, risk=risk)
         if safe is not None and learning_rate <= safe:
-            why = f"the largest measured S at which at most {100 * risk:.3g}% of new seeds degrade or collapse at this rate"
+            why = f"the largest measured S at which {_few(risk)} at this rate"
             return _recommendation(calibration, sync_interval, learning_rate, horizon=horizon, why=why)
     return None
 
