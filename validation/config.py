@@ -42,6 +42,10 @@ def _is_positive(value: Any) -> bool:
     return _is_number(value) and 0 < value <= sys.float_info.max
 
 
+_ALIGNED = 16
+"""Sizes are multiples of this many float32 numbers, 64 bytes."""
+
+
 @dataclass(frozen=True)
 class TaskConfig:
     """The sorting task: `length` symbols out of `num_symbols` are shown, and must be emitted in order."""
@@ -213,6 +217,24 @@ class Experiment:
             self.num_eval_prompts,
             "Use 128.",
         )
+        self._check_alignment()
+
+    def _check_alignment(self) -> None:
+        """Refuse sizes at which a run's part of a tensor starts off a multiple of 64 bytes.
+
+        There a run may differ in the last bits with the runs that share its batch, since matrix products depend on
+        alignment.
+        """
+        samples = self.grpo.num_prompts * self.grpo.num_generations
+        sizes = {
+            "policy.hidden_size": self.policy.hidden_size,
+            "num_eval_prompts": self.num_eval_prompts,
+            "grpo.num_prompts * grpo.num_generations": samples,
+        }
+        for name, size in sizes.items():
+            nearest = max(_ALIGNED, round(size / _ALIGNED) * _ALIGNED)
+            way_out = f"Use {nearest}: only then has every run the same bits whichever runs train beside it."
+            _require(size % _ALIGNED == 0, name, f"be a multiple of {_ALIGNED}", size, way_out)
 
     def _check_axis(self, name: str, holds: Callable[[Any], bool], rule: str, way_out: str) -> None:
         values = getattr(self, name)

@@ -52,7 +52,15 @@ BAD_FIELDS = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "message"), BAD_FIELDS)
+UNALIGNED = [
+    ({"num_eval_prompts": 17}, "num_eval_prompts must be a multiple of 16, got 17. Use 16: only then has every run"),
+    ({"policy": PolicyConfig(hidden_size=33)}, "policy.hidden_size must be a multiple of 16, got 33. Use 32:"),
+    ({"grpo": GrpoConfig(num_prompts=3)}, "grpo.num_prompts * grpo.num_generations must be a multiple of 16, got 24."),
+    ({"num_eval_prompts": 1}, "Use 16:"),
+]
+
+
+@pytest.mark.parametrize(("fields", "message"), BAD_FIELDS + UNALIGNED)
 def test_bad_fields_are_refused(small: Experiment, fields: dict[str, object], message: str) -> None:
     with pytest.raises(InputError) as error:
         replace(small, **fields)
