@@ -41,6 +41,11 @@ class Schema:
     attributes: tuple[str, ...]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables, in order; coordinates not among them."""
+        return tuple(item.name for item in self.variables)
+
+    @property
     def table(self) -> dict[str, Variable]:
         """Every coordinate and variable by its name."""
         return {item.name: item for item in self.coordinates + self.variables}

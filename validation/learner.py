@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from meanfield.results import SWEEP
 from validation.config import Experiment, GrpoConfig, RunSpec
 from validation.policy import Parameters, Policy, chosen, expected_reward, make_policy, mean_per_run
 from validation.pretrain import evaluation_prompts
@@ -18,15 +19,7 @@ from validation.rollouts import Rollouts, generate, group_advantages
 from validation.surrogate import ratio_metrics, surrogate
 from validation.tasks import SortingTask
 
-METRICS = (
-    "learner_reward",
-    "rollout_reward",
-    "entropy",
-    "drift",
-    "behavior_k3",
-    "clip_fraction",
-    "grad_norm",
-)
+METRICS = SWEEP.names
 
 
 def evaluation_interval(sync_interval: int) -> int:

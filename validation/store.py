@@ -26,7 +26,6 @@ from validation.config import Experiment, experiment_from_mapping
 from validation.plan import Plan, Shard
 
 START_FILE = "start.safetensors"
-_METRICS = tuple(variable.name for variable in SWEEP.variables)
 
 
 def current_versions() -> dict[str, str]:
@@ -74,7 +73,7 @@ def create_store(
 
 
 def _create_arrays(group: zarr.Group, plan: Plan) -> None:
-    for name in _METRICS:
+    for name in SWEEP.names:
         group.create_array(
             name,
             shape=_shape(plan),
@@ -138,7 +137,7 @@ def write_shard(path: Path, shard: Shard, traces: Mapping[str, np.ndarray]) -> N
     """Write the traces of one shard, each chunk a file even where all of it is NaN, then its done flag."""
     group = zarr.open_group(path, mode="r+")
     with zarr.config.set({"array.write_empty_chunks": True}):
-        for name in _METRICS:
+        for name in SWEEP.names:
             group[name][shard.start : shard.stop] = traces[name]
     group["done"][shard.index] = True
 
@@ -167,7 +166,7 @@ def open_sweep(path: Path) -> xr.Dataset:
     flags = _flags(group, path, plan)
     finished = [shard for shard in plan.shards if flags[shard.index]]
     variables = {}
-    for name in _METRICS:
+    for name in SWEEP.names:
         values = _read_metric(group, path, plan, name, finished)
         variables[name] = values.reshape(shape).transpose(0, 2, 1, 3)
     coordinates = {name: axes[name] for name in ("sync_interval", "learning_rate", "seed")}
