@@ -67,6 +67,9 @@ class Calibration:
         eta0, from the S = 1 arm.
     boundary_exponent, boundary_exponent_collapsed_only, budget_exponent : Estimate [1]
         -1 is Law 1, Law 1 and Law 2.
+    budget_exponent_without_degraded : Estimate [1]
+        The budget exponent if degraded runs say nothing of when a run collapses. They are censored at their
+        decline otherwise, which is right only if they would have collapsed no sooner than others.
     boundary_exponent_given_time, boundary_exponent_collapsed_only_given_time : Estimate [1]
         The boundary exponents if the max-form holds: a stable run then counts only as far as it had the time to
         collapse. The data may not tell (`combination`), so a law must stand under both.
@@ -96,6 +99,7 @@ class Calibration:
     boundary_exponent_given_time: Estimate
     boundary_exponent_collapsed_only_given_time: Estimate
     budget_exponent: Estimate
+    budget_exponent_without_degraded: Estimate
     reference_sync_interval: float | None
     brackets: tuple[RateBracket, ...]
     brackets_collapsed_only: tuple[RateBracket, ...]
@@ -184,6 +188,9 @@ def calibrate(runs: pd.DataFrame, *, confidence: float = CONFIDENCE) -> Calibrat
     at_law_one = fit_boundary(observations, unstable, time_share=time_share, exponent_axis=_LAW_ONE)
     at_law_two = _time_law(observations, boundary, _LAW_TWO)
     slope = _slope(observations.where(_budget_arm(observations, boundary)), time_law, confidence)
+    sound = observations.where(~observations.degraded)
+    law_without = _time_law(sound, boundary, _SLOPE_AXIS)
+    slope_without = _slope(sound.where(_budget_arm(sound, boundary)), law_without, confidence)
     outcome = checked["outcome"]
     return Calibration(
         observations=observations,
@@ -203,6 +210,7 @@ def calibrate(runs: pd.DataFrame, *, confidence: float = CONFIDENCE) -> Calibrat
         boundary_exponent_given_time=given_time,
         boundary_exponent_collapsed_only_given_time=collapsed_only_given_time,
         budget_exponent=slope,
+        budget_exponent_without_degraded=slope_without if observations.degraded.any() else slope,
         reference_sync_interval=_reference(boundary),
         brackets=rate_brackets(observations, unstable),
         brackets_collapsed_only=rate_brackets(observations, observations.collapsed),

@@ -268,7 +268,9 @@ def _warnings(calibration: Calibration) -> list[str]:
         unless = ", unless stable runs lacked the time to collapse" if lacking else ""
         warnings.append(f"the boundary exponent excludes -1{unless}: critical_product is not a constant of these runs")
     if calibration.budget_exponent.excludes(-1.0):
-        warnings.append("the budget exponent excludes -1: budget is not a constant of these runs")
+        leaning = not calibration.budget_exponent_without_degraded.excludes(-1.0)
+        unless = ", but not without the degraded runs" if leaning else ""
+        warnings.append(f"the budget exponent excludes -1{unless}: budget is not a constant of these runs")
     return warnings + _unspent(calibration)
 
 

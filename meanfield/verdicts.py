@@ -57,15 +57,13 @@ def _judge_boundary(exponent: Estimate, given_time: Estimate) -> Verdict:
     numbers = {**_numbers("exponent", exponent), **_numbers("exponent_given_time", given_time)}
     word, said = _boundary_word(exponent)
     other, said_given_time = _boundary_word(given_time)
-    if word == other and _above_law_one(exponent) == _above_law_one(given_time):
+    if word == other and _above_law(exponent) == _above_law(given_time):
         return Verdict("C1", word, f"{said}.", numbers)
     doubt = "stable runs may have lacked the time to collapse, and with that allowed for"
-    return Verdict(
-        "C1", INCONCLUSIVE, f"{said}; but {doubt} {said_given_time[0].lower()}{said_given_time[1:]}.", numbers
-    )
+    return Verdict("C1", INCONCLUSIVE, f"{said}; but {doubt} {_continued(said_given_time)}.", numbers)
 
 
-def _above_law_one(exponent: Estimate) -> bool:
+def _above_law(exponent: Estimate) -> bool:
     """Whether the whole interval lies above -1: two intervals on either side of -1 do not agree."""
     return exponent.low is not None and exponent.low > -1.0
 
@@ -85,26 +83,49 @@ def _boundary_word(exponent: Estimate) -> tuple[str, str]:
 def law_two(calibration: Calibration) -> Verdict:
     """Law 2: the budget exponent's narrow interval contains -1, and the budgets at each S agree.
 
-    Numbers: slope, slope_low, slope_high, slope_width, budget_ratio (largest over smallest budget of one S;
-    None with fewer than two S that have two timed collapses).
+    Where degraded runs are left out the rule must say the same; otherwise the verdict is inconclusive.
+    Numbers: slope, slope_low, slope_high, slope_width, the slope without_degraded, and budget_ratio (largest over
+    smallest budget of one S; None with fewer than two S that have two timed collapses).
     """
-    slope = calibration.budget_exponent
-    width = None if slope.low is None or slope.high is None else slope.high - slope.low
+    slope, without = calibration.budget_exponent, calibration.budget_exponent_without_degraded
     ratio = _budget_ratio(calibration)
-    numbers = {**_numbers("slope", slope), "slope_width": width, "budget_ratio": ratio}
+    numbers = {
+        **_numbers("slope", slope),
+        "slope_width": _width(slope),
+        **_numbers("slope_without_degraded", without),
+        "budget_ratio": ratio,
+    }
+    word, said = _budget_word(slope, ratio)
+    other, said_without = _budget_word(without, ratio)
+    if word == other and _above_law(slope) == _above_law(without):
+        return Verdict("C2", word, f"{said}.", numbers)
+    return Verdict("C2", INCONCLUSIVE, f"{said}; but without the degraded runs {_continued(said_without)}.", numbers)
+
+
+def _budget_word(slope: Estimate, ratio: float | None) -> tuple[str, str]:
+    width = _width(slope)
     if not slope.identified or width is None:
-        return Verdict("C2", INCONCLUSIVE, "The budget exponent is not identified by these runs.", numbers)
+        interval = "" if slope.low is None else f" ({_said(slope)})"
+        return INCONCLUSIVE, f"The budget exponent is not identified by these runs{interval}"
     said = f"The slope of log T on log eta is {_said(slope)}"
     if slope.excludes(-1.0):
-        return Verdict("C2", NOT_SUPPORTED, f"{said}, which excludes -1.", numbers)
+        return NOT_SUPPORTED, f"{said}, which excludes -1"
     if width >= SLOPE_WIDTH:
-        return Verdict("C2", INCONCLUSIVE, f"{said}, too wide to tell.", numbers)
+        return INCONCLUSIVE, f"{said}, too wide to tell"
     if ratio is None:
-        return Verdict("C2", INCONCLUSIVE, f"{said}, but fewer than two S have two timed collapses.", numbers)
+        return INCONCLUSIVE, f"{said}, but fewer than two S have two timed collapses"
     spread = f"the budgets at each S lie within a factor {ratio:.2f}"
     if ratio > BUDGET_FACTOR:
-        return Verdict("C2", INCONCLUSIVE, f"{said}, but {spread}.", numbers)
-    return Verdict("C2", SUPPORTED, f"{said}, and {spread}.", numbers)
+        return INCONCLUSIVE, f"{said}, but {spread}"
+    return SUPPORTED, f"{said}, and {spread}"
+
+
+def _width(estimate: Estimate) -> float | None:
+    return None if estimate.low is None or estimate.high is None else estimate.high - estimate.low
+
+
+def _continued(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
 
 
 def _numbers(name: str, estimate: Estimate) -> dict[str, float | None]:

@@ -71,7 +71,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Collapses at S = 1, and above the learning-rate ceiling where S = 1 runs show one, do not count. "
         "Supported if the 90 % interval of the slope of log T on log eta contains -1 and is narrower than "
         "0.5, and the budgets at each S lie within a factor 1.5; not supported if the interval excludes -1; "
-        "else inconclusive.",
+        "else inconclusive, and also if it says something else without the degraded runs.",
     ),
     Claim(
         "C3",

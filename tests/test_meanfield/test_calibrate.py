@@ -274,3 +274,18 @@ def test_without_any_effect_of_staleness_the_product_is_not_identified():
     rates = np.geomspace(1e-4, 3e-2, 9)
     runs = draw_sweep(51, critical_product=1e3, ceiling=0.012, intervals=(1.0, *INTERVALS), rates=rates, num_seeds=3)
     assert not calibrate(runs).critical_product.identified
+
+
+def test_law_two_is_not_rejected_on_the_word_of_degraded_runs():
+    """Two of four slow collapses turned into late declines: censored there, they steepen the slope."""
+    runs = draw_sweep(52, num_seeds=4)
+    assert law_two(calibrate(runs)).word == "supported"
+    slow = (runs["outcome"] == "collapsed") & (runs["learning_rate"] < 3e-3) & (runs["seed"] < 2)
+    runs.loc[slow, "collapse_step"] *= 8
+    runs.loc[slow, "outcome"] = "degraded"
+    found = calibrate(runs)
+    assert found.budget_exponent.excludes(-1.0)
+    assert found.budget_exponent_without_degraded.contains(-1.0)
+    verdict = law_two(found)
+    assert verdict.word == "inconclusive"
+    assert "but without the degraded runs the slope of log T on log eta is" in verdict.sentence
