@@ -242,7 +242,7 @@ def test_bad_input_is_one_line_and_exit_code_two(experiment: Path, finished: Pat
         (command(experiment, Path("/proc/x/y.zarr")), "--store must be a path that can be written, got /proc/x/y.zarr"),
         (command(experiment, other / "y.zarr"), "--store must be a path that can be written, got"),
         (command(experiment, other), "STORE must be a sweep store"),
-        (compare(finished, other / "x"), "--out must be a folder that can be written, got"),
+        (compare(tmp_path / "none.zarr", other / "x"), "--out must be a folder that can be written, got"),
         (compare(finished, Path("/proc/x")), "--out must be a folder that can be written, got /proc/x. FileNotFound"),
     ]
     for arguments, message in cases:

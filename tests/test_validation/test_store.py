@@ -81,6 +81,23 @@ def test_a_store_that_cannot_be_made_leaves_nothing(tmp_path: Path, small: Exper
     assert list(tmp_path.iterdir()) == []
 
 
+def test_nothing_is_at_the_path_while_the_store_is_being_made(
+    tmp_path: Path, small: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "sweep.zarr"
+    there = []
+    create = store._create_arrays
+
+    def create_and_look(group: zarr.Group, plan: Plan) -> None:
+        create(group, plan)
+        there.append(path.exists())
+
+    monkeypatch.setattr(store, "_create_arrays", create_and_look)
+    store.create_store(path, small, **GIVEN)
+    assert there == [False]
+    assert path.exists()
+
+
 def test_what_a_dead_process_left_beside_does_no_harm(tmp_path: Path, small: Experiment) -> None:
     path = tmp_path / "sweep.zarr"
     for pid in (os.getpid(), 1):
