@@ -232,6 +232,8 @@ def _combination_gap(calibration: Calibration) -> list[_Gap]:
         sentence = f"combination: the outcomes favour neither form by {LIKELIHOOD_RATIO:g} to 1"
     else:
         sentence = "combination: all healthy runs have about one length; two that differ by a factor 2 are needed"
+        if calibration.learning_rate_ceiling.estimate is not None:
+            sentence += " (until then the ceiling at S = 1 may be a budget over this length)"
     return [(sentence, (run,))]
 
 
