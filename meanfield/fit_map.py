@@ -98,5 +98,5 @@ def _collapses(calibration: Calibration, product: float) -> tuple[Array, Array]:
 def _sentence(calibration: Calibration, num_collapsed: int) -> str:
     said = f"The exit radius matches {num_collapsed} collapses in the median"
     if not calibration.critical_product.identified:
-        return f"{said}; the runs reject the exponent -1 that the map has, so it is shown for comparison only."
+        return f"{said}; the fitted exponents are not the -1 that the map has, so it is shown for comparison only."
     return f"{said}; threshold as measured, no honest signal."

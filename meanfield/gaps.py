@@ -268,11 +268,11 @@ def _warnings(calibration: Calibration) -> list[str]:
     if calibration.boundary_exponent.excludes(-1.0):
         lacking = not calibration.boundary_exponent_given_time.excludes(-1.0)
         unless = ", unless stable runs lacked the time to collapse" if lacking else ""
-        warnings.append(f"the boundary exponent excludes -1{unless}: critical_product is not a constant of these runs")
+        warnings.append(f"the boundary exponent excludes -1{unless}: critical_product is no constant by this fit")
     if calibration.budget_exponent.excludes(-1.0):
         leaning = not calibration.budget_exponent_without_degraded.excludes(-1.0)
         unless = ", but not without the degraded runs" if leaning else ""
-        warnings.append(f"the budget exponent excludes -1{unless}: budget is not a constant of these runs")
+        warnings.append(f"the budget exponent excludes -1{unless}: budget is no constant by this fit")
     return warnings + _unspent(calibration)
 
 

@@ -152,7 +152,7 @@ def _upright(axes: Axes, x: float, *, label: str) -> Line2D:
 
 
 def _doubt(estimate: Estimate) -> str:
-    return "" if estimate.identified else "\n(not a constant here)"
+    return "" if estimate.identified else "\n(no constant by this fit)"
 
 
 def plot_rewards(dataset: xr.Dataset, axes: Axes, *, outcomes: Sequence[str]) -> Axes:
@@ -247,7 +247,7 @@ def plot_collapse_steps(
     if fit is not None:
         handles.append(_draw_curve(fit, axes, colour=style.FIT_COLOUR, label=_slope_label(calibration)))
     if budget is not None:
-        label = "law two, slope −1" + ("" if calibration.budget.identified else "\n(rejected by these runs)")
+        label = "law two, slope −1" + ("" if calibration.budget.identified else "\n(outside the interval)")
         handles.append(_draw_curve(budget, axes, colour=style.FIT_COLOUR, label=label))
         handles[-1].set_linestyle("dashed")
     handles.append(_level(axes, horizon, label="end of the runs"))

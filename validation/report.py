@@ -193,7 +193,7 @@ def _note(comparison: Comparison) -> str:
 def _tile(name: str, meaning: str, estimate: Estimate) -> str:
     value = "not known" if estimate.estimate is None else f"{estimate.estimate:.2g}"
     interval = "" if estimate.low is None else f"[{estimate.low:.2g}, {estimate.high:.2g}]"
-    doubt = "" if estimate.identified or estimate.estimate is None else "not a constant of these runs"
+    doubt = "" if estimate.identified or estimate.estimate is None else "no constant by this fit: see the verdicts"
     return (
         f'<div class="tile"><b>{_text(name)}</b><span>{_text(meaning)}</span><strong>{_text(value)}</strong>'
         f"<span>{_text(interval)}</span><em>{_text(doubt)}</em></div>"

@@ -88,4 +88,4 @@ def test_a_rejected_law_is_said():
     # rates from 1e-4 to 3e-2; exponent -0.4 is far from -1
     fit = fit_map(calibrate(draw_sweep(3, exponent=0.4)))
     assert fit.parameters is not None
-    assert "the runs reject the exponent -1" in fit.sentence
+    assert "the fitted exponents are not the -1" in fit.sentence

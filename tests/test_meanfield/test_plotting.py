@@ -216,9 +216,9 @@ def test_a_budget_that_is_no_constant_is_said_to_be_none(axes):
     object.__setattr__(rejected, "budget", Estimate(0.5, 0.4, 0.6, identified=False))
     object.__setattr__(rejected, "critical_product", Estimate(0.1, 0.05, 0.2, identified=False))
     plotting.plot_collapse_steps(RUNS, axes, calibration=rejected, fit=None, budget=curve)
-    assert "law two, slope −1\n(rejected by these runs)" in legend_of(axes)
+    assert "law two, slope −1\n(outside the interval)" in legend_of(axes)
     plotting.plot_collapse_budgets(RUNS, axes, calibration=rejected, model=None)
-    assert "threshold C\n(not a constant here)" in legend_of(axes)
+    assert "threshold C\n(no constant by this fit)" in legend_of(axes)
 
 
 def test_collapse_budgets_lie_at_the_product_and_faint_above_the_ceiling(axes):
