@@ -4,7 +4,6 @@ Predicted and measured data share dimension and variable names, so that they ali
 """
 
 import json
-import os
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -16,6 +15,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from meanfield.errors import InputError
+from meanfield.files import write_whole
 from meanfield.parameters import MapParameters
 from theory.claims import claim
 
@@ -223,14 +223,7 @@ def save(dataset: xr.Dataset, path: str | Path) -> Path:
             raise InputError(f"{schema.name}: {name}", "fit 32 bits", array.values.max(), "Use smaller integers.")
     if not path.parent.is_dir():
         raise InputError("path", "lie in an existing folder", path, f"Create {path.parent} first.")
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        dataset.to_netcdf(beside, engine="scipy")
-        with beside.open("rb") as handle:
-            os.fsync(handle.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_whole(path, lambda beside: dataset.to_netcdf(beside, engine="scipy"))
     return path
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import difflib
 import math
-import os
 import re
 from decimal import Decimal
 from numbers import Real
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.errors import InputError
+from meanfield.files import write_text
 from meanfield.outcomes import Outcome
 from meanfield.tables import read_table, shorten, shown
 
@@ -127,12 +127,7 @@ def write_runs(frame: pd.DataFrame, path: str | Path) -> None:
     text = table.to_csv(index=False)
     if "\r" in text:  # csv leaves a lone carriage return bare, which would end the row
         text = table.to_csv(index=False, quoting=csv.QUOTE_ALL)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    with beside.open("w", encoding="utf-8", newline="") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    write_text(path, text)
 
 
 def _check_columns(frame: pd.DataFrame) -> None:

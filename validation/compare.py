@@ -27,6 +27,7 @@ def main(
     """Label the runs of a sweep, hold the two laws against them, and write a report."""
     import json
 
+    from meanfield.files import write_text
     from meanfield.runs import write_runs
     from validation.comparison import compare
     from validation.report import render
@@ -39,8 +40,8 @@ def main(
     with _writing(out):
         out.mkdir(parents=True, exist_ok=True)
         write_runs(comparison.runs, out / RUNS_FILE)
-        _write(out / SUMMARY_FILE, json.dumps(comparison.to_json(), indent=2, allow_nan=False) + "\n")
-        _write(out / REPORT_FILE, page)
+        write_text(out / SUMMARY_FILE, json.dumps(comparison.to_json(), indent=2, allow_nan=False) + "\n")
+        write_text(out / REPORT_FILE, page)
     _print(comparison, out / REPORT_FILE)
 
 
@@ -51,13 +52,6 @@ def _writing(out: Path) -> "Iterator[None]":
     except OSError as error:
         way_out = f"{type(error).__name__}: give another name; the folder is made if it is not there."
         raise InputError("--out", "be a folder that can be written", out, way_out) from error
-
-
-def _write(path: Path, text: str) -> None:
-    """Write beside the file, then rename: it is there whole or not at all."""
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
 
 
 def _print(comparison: "Comparison", report: Path) -> None:
