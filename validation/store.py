@@ -187,10 +187,9 @@ def _read_metric(group: zarr.Group, path: Path, plan: Plan, name: str, finished:
     values = np.full(_shape(plan), np.nan)
     never_there = name == "clip_fraction" and plan.experiment.grpo.epsilon is None
     for shard in finished:
-        with _reading(path, f"{name} of runs {shard.start} to {shard.stop - 1}"):
-            values[shard.start : shard.stop] = array[shard.start : shard.stop]
         for run in range(shard.start, shard.stop):
             with _reading(path, f"{name} of run {run}"):
+                values[run] = array[run]  # one chunk at a time: a broken one leaves no read of another pending
                 if not (never_there or (path / name / array.metadata.encode_chunk_key((run, 0))).is_file()):
                     raise FileNotFoundError("its chunk is missing")
                 if not (never_there or name == "learner_reward" or np.isfinite(values[run, 0])):
@@ -205,7 +204,7 @@ def _shape(plan: Plan) -> tuple[int, int]:
 def _flags(group: zarr.Group, path: Path, plan: Plan) -> np.ndarray:
     array = _array(group, path, "done", (len(plan.shards),))
     with _reading(path, "array done"):
-        return np.asarray(array[:], bool)
+        return np.array([array[index] for index in range(len(plan.shards))], bool)
 
 
 def _array(group: zarr.Group, path: Path, name: str, shape: tuple[int, ...]) -> Any:

@@ -226,7 +226,7 @@ def test_a_broken_store_is_one_line_and_exit_code_two(experiment: Path, finished
     assert "STORE must be whole, but its starting weights" in command_says(command(experiment, store))
     (store / "drift/c/3/0").write_bytes(b"cut")
     for arguments in (command(experiment, store), compare(store, tmp_path / "out")):
-        assert "STORE must be whole, but its drift of runs 0 to 7 cannot be read" in command_says(arguments)
+        assert "STORE must be whole, but its drift of run 3 cannot be read" in command_says(arguments)
     assert not (tmp_path / "out").exists()
 
 

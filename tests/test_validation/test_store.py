@@ -135,7 +135,7 @@ def change_experiment(path: Path, **changes: object) -> None:
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "cut chunk": (lambda path: cut(path / "drift/c/3/0"), "drift of runs 0 to 7 cannot be read (RuntimeError: Zstd"),
+    "cut chunk": (lambda path: cut(path / "drift/c/3/0"), "drift of run 3 cannot be read (RuntimeError: Zstd"),
     "no chunk": (lambda path: (path / "drift/c/3/0").unlink(), "drift of run 3 cannot be read"),
     "no reward": (lambda path: (path / "learner_reward/c/3/0").unlink(), "its learner_reward of run 3 cannot be read"),
     "no number": (
