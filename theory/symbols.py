@@ -61,6 +61,15 @@ TABLE: tuple[Entry, ...] = (
     Entry("fixed_memory", "ustar", r"u_\star", "1", "positive", "positive fixed point of the memory map"),
     Entry("multiplier", "lambda", r"\lambda", "1", "nonnegative", "growth of a small deviation in one cycle"),
     Entry("noise_scale", "sigma", r"\sigma", "1", "positive", "noise that the drive is compared with"),
+    Entry("drift_speed", "v", "v", _LENGTH, "positive", "saturated drift per unit of eta*t"),
+    Entry("cycle_clock", "tau", r"\tau", "1", "nonnegative", "eta*t since the last sync"),
+    Entry("drive", "z", "z", "1", "positive", "argument of the saturating update, in units of the noise"),
+    Entry("initial_drive", "z0", "z_0", "1", "positive", "drive just after a sync"),
+    Entry("drift", "d", "d", _LENGTH, "nonnegative", "displacement since the last sync"),
+    Entry("memory_drive", "m", "m", "1", "nonnegative", "part of the drive carried across syncs"),
+    Entry("retention", "rho", r"\rho", "1", "nonnegative", "share of the memory drive kept at a sync"),
+    Entry("slope_within", "k_w", "k_w", f"1/{_LENGTH}", "positive", "drive per drift since the last sync"),
+    Entry("slope_across", "k_s", "k_s", f"1/{_LENGTH}", "positive", "memory drive per drift of the last cycle"),
     Entry("feedback_slope", "J", "J", "1", "positive", "drive per unit of displacement of the behaviour policy"),
     Entry("gradient_bound", "M", "M", "gradient", "positive", "bound on the norm of the integrand's gradient"),
     Entry(
@@ -148,6 +157,15 @@ u0 = entry("initial_memory").symbol
 ustar = entry("fixed_memory").symbol
 multiplier = entry("multiplier").symbol
 sigma = entry("noise_scale").symbol
+v = entry("drift_speed").symbol
+tau = entry("cycle_clock").symbol
+z = entry("drive").symbol
+z0 = entry("initial_drive").symbol
+d = entry("drift").symbol
+m = entry("memory_drive").symbol
+rho = entry("retention").symbol
+k_w = entry("slope_within").symbol
+k_s = entry("slope_across").symbol
 J = entry("feedback_slope").symbol
 M = entry("gradient_bound").symbol
 G_upd = entry("update_norm").symbol

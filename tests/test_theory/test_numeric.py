@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from tests.support.tolerances import CLOSED_FORM
-from theory import bias, drift, thresholds
+from theory import bias, drift, persistent, thresholds
 from theory.formula import Formula
 from theory.numeric import numpy_function
 from theory.symbols import kappa
 
 FORMULAS = [
     value
-    for module in (bias, drift, thresholds)
+    for module in (bias, drift, persistent, thresholds)
     for name, value in sorted(vars(module).items())
     if isinstance(value, Formula)
 ]
