@@ -58,3 +58,75 @@ def exit_clocks(
             x += product * u
             elapsed += product
             u = following
+
+
+@_compile
+def _drift_in(clock: float, z0: float, a: float) -> float:
+    """Displacement after `clock` from the drive z0 > 0: asinh(sinh(z0)*exp(a*clock)) - z0, over a; tanh(z0)*clock at 0.
+
+    Written as one asinh by its addition theorem, so nothing cancels at small a. Source: claim C5.
+    """
+    slope = math.tanh(z0)
+    growth = a * clock
+    if a == 0.0 or growth < 1e-15:  # a = 0 by itself, for clock may be inf
+        return slope * clock
+    if growth > 700.0:  # sinh overflows; the exponentials that are left out are below 1e-300
+        return max(0.0, clock + math.log(2.0 * slope / (1.0 + slope)) / a)
+    rest = math.exp(-growth) / math.cosh(z0)
+    return math.asinh(2.0 * slope * math.sinh(growth) / (1.0 + math.sqrt(rest * rest + slope * slope))) / a
+
+
+@_compile
+def _clock_to(drift: float, z0: float, a: float) -> float:
+    """Clock after which the displacement from the drive z0 > 0 is `drift`: the inverse of `_drift_in`. Claim C6."""
+    if a == 0.0:
+        return drift / math.tanh(z0)
+    return drift + math.log1p(-math.expm1(-2.0 * a * drift) / math.expm1(2.0 * z0)) / a
+
+
+@_compile
+def persistent_exits(
+    products: NDArray[np.float64],
+    num_cycles: NDArray[np.int64],
+    parameters: NDArray[np.float64],
+    clocks: NDArray[np.float64],
+    exits: NDArray[np.int8],
+) -> None:
+    """Fill `clocks` with eta*t at exit (inf: none) and `exits` with its code, for each parameter row and product.
+
+    A row is (a, s, rho, h, m0, R, R_batch), every one >= 0: dz/dclock = a*tanh(z) from z = h + m, the displacement d
+    grows at tanh(z), and m -> rho*m + s*d at the end of a cycle. Code 2: the displacement in all reaches R, located
+    in its cycle. Code 1: that of a whole cycle is at least R_batch. At most `num_cycles` cycles are walked; once the
+    memory no longer changes, whole cycles are skipped to the exit, however far it is.
+    clocks, exits: shape (rows, products). Sources: claims C5 and C6.
+    """
+    for p in range(parameters.shape[0]):
+        a, s, rho, h, m0, R, R_batch = parameters[p]
+        for i in range(products.size):
+            product = products[i]
+            clocks[p, i] = np.inf
+            exits[p, i] = 0
+            m = m0
+            x = 0.0
+            for cycle in range(num_cycles[i]):
+                elapsed = cycle * product if cycle > 0 else 0.0
+                z0 = h + m
+                drift = _drift_in(product, z0, a) if z0 > 0.0 else 0.0
+                if drift >= R - x:
+                    clocks[p, i] = elapsed + _clock_to(R - x, z0, a)
+                    exits[p, i] = 2
+                    break
+                if drift >= R_batch:
+                    clocks[p, i] = elapsed + product
+                    exits[p, i] = 1
+                    break
+                following = rho * m + s * drift
+                if following == m:
+                    whole = np.floor((R - x) / drift) if drift > 0.0 else np.inf
+                    if whole < np.inf:
+                        left = max(0.0, R - x - whole * drift)
+                        clocks[p, i] = elapsed + whole * product + _clock_to(left, z0, a)
+                        exits[p, i] = 2
+                    break
+                x += drift
+                m = following

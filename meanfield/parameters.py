@@ -52,12 +52,12 @@ class MapParameters:
     learning_rate_ceiling: float | None = None
 
     def __post_init__(self) -> None:
-        _store_positive(self, "critical_product", "Give S*eta on the stability boundary, for example 0.02.")
-        _store_positive(self, "exit_radius", "Give eta*T at collapse for saturated drift, for example 0.8.")
-        _store_within(self, "honest_signal", math.inf, "For a run without honest drift use 0.")
-        _store_within(self, "initial_memory", 1.0, f"The default is {DEFAULT_INITIAL_MEMORY}.")
+        store_positive(self, "critical_product", "Give S*eta on the stability boundary, for example 0.02.")
+        store_positive(self, "exit_radius", "Give eta*T at collapse for saturated drift, for example 0.8.")
+        store_within(self, "honest_signal", math.inf, "For a run without honest drift use 0.")
+        store_within(self, "initial_memory", 1.0, f"The default is {DEFAULT_INITIAL_MEMORY}.")
         if self.learning_rate_ceiling is not None:
-            _store_positive(self, "learning_rate_ceiling", "If it is not known leave it out.")
+            store_positive(self, "learning_rate_ceiling", "If it is not known leave it out.")
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
@@ -116,22 +116,24 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise refuse(shorten(error), way_out) from None
 
 
-def _store_positive(record: MapParameters, name: str, way_out: str) -> None:
-    value = _finite(getattr(record, name))
+def store_positive(record: object, name: str, way_out: str) -> None:
+    """Check that a field of a frozen record is positive and finite, and store it as a float; raises InputError."""
+    value = finite_number(getattr(record, name))
     if value is None or value <= 0.0:
         raise InputError(name, "be a positive finite number", shown(getattr(record, name)), way_out)
     object.__setattr__(record, name, value)
 
 
-def _store_within(record: MapParameters, name: str, top: float, way_out: str) -> None:
-    value = _finite(getattr(record, name))
+def store_within(record: object, name: str, top: float, way_out: str) -> None:
+    """Check that a field of a frozen record lies in [0, top], finite, and store it as a float; raises InputError."""
+    value = finite_number(getattr(record, name))
     if value is None or not 0.0 <= value <= top:
         rule = "be a finite number >= 0" if top == math.inf else f"be a number from 0 to {top:g}"
         raise InputError(name, rule, shown(getattr(record, name)), way_out)
     object.__setattr__(record, name, value)
 
 
-def _finite(value: object) -> float | None:
+def finite_number(value: object) -> float | None:
     """Return the value as a float, or None if it is not a finite number (True is not a number here)."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return None

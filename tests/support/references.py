@@ -2,6 +2,8 @@
 
 import math
 
+from scipy.integrate import solve_ivp
+
 
 def memory_path(kappa, h, u0, num_cycles):
     """u_0, u_1, ... of u -> tanh(h + kappa*u)."""
@@ -37,3 +39,25 @@ def collapse_step(S, eta, *, C, R, h, u0, horizon):
         if x >= R:
             return step
     return None
+
+
+def persistent_exit(product, *, a, s, rho, h, m0, R, R_batch, num_cycles, rtol):
+    """(eta*t at exit, code): every cycle integrated by a general solver, the exit found as its event."""
+    m, x = m0, 0.0
+    for cycle in range(num_cycles):
+
+        def flow(_, state, m=m):
+            return [math.tanh(h + m + a * state[0])]
+
+        def leaves(_, state, x=x):
+            return x + state[0] - R
+
+        leaves.terminal = True
+        solved = solve_ivp(flow, (0.0, product), [0.0], events=leaves, rtol=rtol, atol=1e-14, method="DOP853")
+        if solved.t_events[0].size:
+            return cycle * product + solved.t_events[0][0], 2
+        d = solved.y[0, -1]
+        if d >= R_batch:
+            return (cycle + 1) * product, 1
+        x, m = x + d, rho * m + s * d
+    return math.inf, 0
