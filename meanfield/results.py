@@ -83,7 +83,7 @@ def _exit_variables(dims: tuple[str, ...]) -> tuple[Variable, ...]:
 
 
 SWEEP = Schema(
-    "driftlaw.sweep/1",
+    "driftlaw.sweep/2",
     (_SYNC_INTERVAL, _LEARNING_RATE, _SEED, _STEP),
     (
         Variable(
@@ -99,6 +99,30 @@ SWEEP = Schema(
         Variable("behavior_k3", _RUN, "float64", "nat", "mean of r - 1 - log r per token, before the update"),
         Variable("clip_fraction", _RUN, "float64", "1", "share of tokens outside the clip range"),
         Variable("grad_norm", _RUN, "float64", "1", "norm of the raw gradient"),
+        Variable(
+            "effective_sample_size",
+            _RUN,
+            "float64",
+            "1",
+            "(sum w)^2 / (N sum w^2) of the completions' importance weights w, before the update",
+        ),
+        Variable("gradient_cosine", _RUN, "float64", "1", "cosine of the raw gradient with that of the step before"),
+        Variable(
+            "pair_cosine",
+            _RUN,
+            "float64",
+            "1",
+            "at the last step of a cycle, mean cosine over all pairs of its raw gradients; else NaN",
+        ),
+        Variable(
+            "cycle_cosine",
+            _RUN,
+            "float64",
+            "1",
+            "at the last step of a cycle, cosine of its mean gradient with that of the cycle before; else NaN",
+        ),
+        Variable("displacement_since_sync", _RUN, "float64", "1", "distance of the weights from the last sync"),
+        Variable("displacement_since_start", _RUN, "float64", "1", "distance of the weights from the start"),
     ),
     ("reward_floor", "initial_reward", "experiment", "versions"),
 )

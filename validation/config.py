@@ -26,6 +26,10 @@ def _require(condition: bool, argument: str, rule: str, value: object, way_out: 
         raise InputError(argument, rule, value, way_out)
 
 
+def _require_one_of(known: tuple[str, ...], argument: str, value: object) -> None:
+    _require(value in known, argument, f"be one of {', '.join(known)}", repr(value), f"Use {known[0]!r}.")
+
+
 def _is_count(value: object, minimum: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= minimum
 
@@ -42,18 +46,33 @@ def _is_positive(value: Any) -> bool:
     return _is_number(value) and 0 < value <= sys.float_info.max
 
 
+TASKS = ("sort", "reverse", "prefix_sum")
+"""Names of the tasks (validation/tasks.py)."""
+ARCHITECTURES = ("mlp", "transformer")
+"""Names of the policies (validation/policy.py, validation/transformer.py)."""
+RATIO_LEVELS = ("token", "sequence", "sequence_product")
+"""Names of the importance ratios (validation/surrogate.py)."""
 _ALIGNED = 16
 """Sizes are multiples of this many float32 numbers, 64 bytes."""
 
 
 @dataclass(frozen=True)
 class TaskConfig:
-    """The sorting task: `length` symbols out of `num_symbols` are shown, and must be emitted in order."""
+    """A prompt of `length` symbols out of `num_symbols` is shown; the completion has as many tokens.
 
+    `name` says what is right: "sort" (the symbols in ascending order), "reverse" (in reverse order) or "prefix_sum"
+    (token i is the sum of the first i symbols modulo `num_symbols`). The reward is 1 for an exact match, else 0; with
+    `graded` it is the share of tokens before the first wrong one.
+    """
+
+    name: str = "sort"
     num_symbols: int = 10
     length: int = 3
+    graded: bool = False
 
     def __post_init__(self) -> None:
+        _require_one_of(TASKS, "task.name", self.name)
+        _require(isinstance(self.graded, bool), "task.graded", "be true or false", self.graded, "Use false.")
         _require(
             _is_count(self.num_symbols, 2),
             "task.num_symbols",
@@ -66,21 +85,35 @@ class TaskConfig:
 
 @dataclass(frozen=True)
 class PolicyConfig:
-    """A two-layer ReLU network over (prompt, previous token, position), pretrained by supervision.
+    """The policy, pretrained by supervision.
 
+    `architecture` "mlp" is a two-layer ReLU network over (prompt, previous token, position); "transformer" a decoder
+    over prompt and completion with `num_layers` blocks of `num_heads` heads (which the network does not have).
     `pretrain_reward` [1] is the expected reward at which the supervised pretraining stops.
     """
 
+    architecture: str = "mlp"
     hidden_size: int = 64
+    num_layers: int = 1
+    num_heads: int = 2
     pretrain_reward: float = 0.6
     pretrain_learning_rate: float = 1e-3
     pretrain_batch_size: int = 128
     pretrain_seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("hidden_size", "pretrain_batch_size"):
+        _require_one_of(ARCHITECTURES, "policy.architecture", self.architecture)
+        defaults = {"hidden_size": 64, "num_layers": 1, "num_heads": 2, "pretrain_batch_size": 128}
+        for name, default in defaults.items():
             value = getattr(self, name)
-            _require(_is_count(value, 1), f"policy.{name}", "be an integer >= 1", value, "Use 64 or 128.")
+            _require(_is_count(value, 1), f"policy.{name}", "be an integer >= 1", value, f"Use {default}.")
+        _require(
+            self.architecture == "mlp" or self.hidden_size % self.num_heads == 0,
+            "policy.num_heads",
+            f"divide policy.hidden_size, which is {self.hidden_size}",
+            self.num_heads,
+            "Use 2.",
+        )
         reward = self.pretrain_reward
         _require(
             _is_positive(reward) and reward < 1,
@@ -109,15 +142,20 @@ class PolicyConfig:
 class GrpoConfig:
     """Vanilla GRPO as people run it: no KL term, token-level ratio to the recorded behaviour log-probabilities.
 
+    `importance_sampling_level` "sequence" is TRL's: one ratio a completion, the geometric mean of its tokens' (GSPO);
+    "sequence_product" is their product, the completion's exact importance weight.
     `epsilon` is the PPO clip; leave it out for no clipping. `scale_rewards` divides the group-centred reward by the
     group's sample standard deviation plus 1e-4 (TRL's default); without it the advantage is the centred reward alone.
-    Adam runs with the given betas and no weight decay, at a constant learning rate without warm-up.
+    Adam runs with the given betas; with `sgd_momentum` the optimizer is SGD with that heavy-ball momentum instead.
+    Neither has weight decay; the learning rate is constant, without warm-up.
     """
 
     num_prompts: int = 64
     num_generations: int = 8
     scale_rewards: bool = True
+    importance_sampling_level: str = "token"
     epsilon: float | None = None
+    sgd_momentum: float | None = None
     adam_beta1: float = 0.9
     adam_beta2: float = 0.999
     adam_epsilon: float = 1e-8
@@ -144,6 +182,7 @@ class GrpoConfig:
             self.scale_rewards,
             "Use true.",
         )
+        _require_one_of(RATIO_LEVELS, "grpo.importance_sampling_level", self.importance_sampling_level)
         _require(
             self.epsilon is None or (_is_positive(self.epsilon) and self.epsilon < 1),
             "grpo.epsilon",
@@ -151,14 +190,15 @@ class GrpoConfig:
             self.epsilon,
             "Use 0.2, or leave it out for no clipping.",
         )
-        for name in ("adam_beta1", "adam_beta2"):
+        for name in ("adam_beta1", "adam_beta2", "sgd_momentum"):
             value = getattr(self, name)
+            unset = name == "sgd_momentum" and value is None
             _require(
-                _is_number(value) and 0 <= value < 1,
+                unset or (_is_number(value) and 0 <= value < 1),
                 f"grpo.{name}",
                 "lie in [0, 1)",
                 value,
-                "Use 0.9 and 0.999.",
+                "Use 0.9, or leave it out for Adam." if name == "sgd_momentum" else "Use 0.9 and 0.999.",
             )
         _require(
             _is_positive(self.adam_epsilon),

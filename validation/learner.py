@@ -12,12 +12,13 @@ import torch
 from torch import Tensor
 
 from meanfield.results import SWEEP
+from validation.alignment import Displacement, GradientAlignment
 from validation.config import Experiment, GrpoConfig, RunSpec
-from validation.policy import Parameters, Policy, chosen, expected_reward, make_policy, mean_per_run
-from validation.pretrain import evaluation_prompts
+from validation.optimizers import make_optimizer
+from validation.policy import Parameters, Policy, chosen, expected_reward, mean_per_run
 from validation.rollouts import Rollouts, generate, group_advantages
-from validation.surrogate import ratio_metrics, surrogate
-from validation.tasks import SortingTask
+from validation.setup import evaluation_prompts, policy_of, task_of
+from validation.surrogate import clip_fraction, drift_metrics, importance_ratio, surrogate
 
 METRICS = SWEEP.names
 
@@ -34,30 +35,6 @@ def run_generator(run: RunSpec) -> torch.Generator:
     return torch.Generator().manual_seed(int(state[0]) >> 1)
 
 
-class BatchedAdam:
-    """Adam with one constant learning rate per run; no weight decay, no warm-up."""
-
-    def __init__(self, parameters: Parameters, learning_rates: Sequence[float], config: GrpoConfig) -> None:
-        self.config = config
-        self.step_sizes = torch.tensor(learning_rates, dtype=torch.float32).reshape(-1, 1, 1)
-        self.first = {name: torch.zeros_like(value) for name, value in parameters.items()}
-        self.second = {name: torch.zeros_like(value) for name, value in parameters.items()}
-        self.num_steps = 0
-
-    @torch.no_grad()
-    def step(self, parameters: Parameters, gradients: Parameters) -> None:
-        """Update the parameters in place along the negative gradients."""
-        self.num_steps += 1
-        beta1, beta2 = self.config.adam_beta1, self.config.adam_beta2
-        correction1 = 1 - beta1**self.num_steps
-        correction2 = 1 - beta2**self.num_steps
-        for name, gradient in gradients.items():
-            first = self.first[name].mul_(beta1).add_(gradient, alpha=1 - beta1)
-            second = self.second[name].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-            denominator = second.div(correction2).sqrt_().add_(self.config.adam_epsilon)
-            parameters[name].sub_(self.step_sizes * (first / correction1) / denominator)
-
-
 def refresh(behavior: Parameters, learner: Parameters, due: Sequence[bool]) -> None:
     """Copy the learner's weights into the behaviour policy for the runs that synchronize now."""
     rows = torch.tensor([index for index, is_due in enumerate(due) if is_due], dtype=torch.int64)
@@ -72,11 +49,13 @@ def update(
     advantages_RN = group_advantages(batch.rewards_RBG, scale_rewards=config.scale_rewards).flatten(1)
     all_logp_RNLV = policy.log_probabilities(learner, batch.prompts_RNL, batch.completions_RNL)
     logp_RNL = chosen(all_logp_RNLV, batch.completions_RNL)
-    objective_R = surrogate(logp_RNL, batch.behavior_logp_RNL, advantages_RN, epsilon=config.epsilon)
+    ratio_RNK = importance_ratio(logp_RNL, batch.behavior_logp_RNL, level=config.importance_sampling_level)
+    objective_R = surrogate(ratio_RNK, advantages_RN, epsilon=config.epsilon)
     names = list(learner)
     gradients = dict(zip(names, torch.autograd.grad(-objective_R.sum(), [learner[n] for n in names]), strict=True))
     with torch.no_grad():
-        metrics = ratio_metrics(logp_RNL, batch.behavior_logp_RNL, advantages_RN, epsilon=config.epsilon)
+        metrics = drift_metrics(logp_RNL, batch.behavior_logp_RNL)
+        metrics["clip_fraction"] = clip_fraction(ratio_RNK, advantages_RN, epsilon=config.epsilon)
         metrics["entropy"] = mean_per_run(-(all_logp_RNLV.exp() * all_logp_RNLV).sum(dim=-1))
         metrics["rollout_reward"] = mean_per_run(batch.rewards_RBG)
         squares = [mean_per_run(gradient.square()) * gradient[0].numel() for gradient in gradients.values()]
@@ -107,17 +86,17 @@ def train(
     Returns
     -------
     dict of float32 arrays, shape (len(runs), max_steps)
-        One per name in `METRICS`; `learner_reward` is NaN where it was not evaluated.
+        One per name in `METRICS`; NaN where a metric was not evaluated or is not defined.
 
     Bits depend on the machine, the torch version and one torch thread; not on which runs share the batch, because
     every run's part of a tensor starts at a multiple of 64 bytes (sizes are multiples of 16, see `Experiment`).
     """
-    task = SortingTask(experiment.task.num_symbols, experiment.task.length)
-    policy = make_policy(experiment.policy, task)
+    task, policy = task_of(experiment), policy_of(experiment)
     eval_prompts_NL = evaluation_prompts(experiment)
     learner = {name: value.repeat(len(runs), 1, 1).requires_grad_() for name, value in start.items()}
     behavior = {name: value.repeat(len(runs), 1, 1) for name, value in start.items()}
-    optimizer = BatchedAdam(behavior, [run.learning_rate for run in runs], experiment.grpo)
+    optimizer = make_optimizer(behavior, [run.learning_rate for run in runs], experiment.grpo)
+    alignment, displacement = GradientAlignment(behavior), Displacement(behavior)
     generators = [run_generator(run) for run in runs]
     traces = {name: np.full((len(runs), experiment.max_steps), math.nan, np.float32) for name in METRICS}
     sizes = {"num_prompts": experiment.grpo.num_prompts, "num_generations": experiment.grpo.num_generations}
@@ -125,9 +104,12 @@ def train(
         due = [(step - 1) % run.sync_interval == 0 for run in runs]
         if any(due):
             refresh(behavior, learner, due)
+            displacement.synchronize(learner, due)
         batch = generate(policy, task, behavior, generators, **sizes)
         gradients, metrics = update(policy, learner, batch, experiment.grpo)
         optimizer.step(learner, gradients)
+        metrics |= alignment.observe(gradients, ends=[step % run.sync_interval == 0 for run in runs])
+        metrics |= displacement.measure(learner)
         evaluate = [step % evaluation_interval(run.sync_interval) == 0 for run in runs]
         if any(evaluate):
             with torch.no_grad():

@@ -1,12 +1,11 @@
 """Supervised pretraining of the starting policy, to a stated expected reward."""
 
 import torch
-from torch import Tensor
 
 from meanfield.errors import InputError
 from validation.config import Experiment
-from validation.policy import Parameters, chosen, expected_reward, initial_parameters, make_policy
-from validation.tasks import SortingTask
+from validation.policy import Parameters, chosen, expected_reward
+from validation.setup import evaluation_prompts, policy_of, task_of
 
 _MAX_STEPS = 5000
 _CHECK_EVERY = 5
@@ -24,10 +23,9 @@ def pretrain(experiment: Experiment) -> Parameters:
         If `policy.pretrain_reward` is not reached within 5000 steps.
     """
     config = experiment.policy
-    task = SortingTask(experiment.task.num_symbols, experiment.task.length)
-    policy = make_policy(config, task)
+    task, policy = task_of(experiment), policy_of(experiment)
     generator = torch.Generator().manual_seed(config.pretrain_seed)
-    parameters = {name: value.requires_grad_() for name, value in initial_parameters(policy, generator).items()}
+    parameters = {name: value.requires_grad_() for name, value in policy.initial_parameters(generator).items()}
     optimizer = torch.optim.Adam(parameters.values(), lr=config.pretrain_learning_rate)
     eval_prompts_NL = evaluation_prompts(experiment)
     best = 0.0
@@ -49,12 +47,4 @@ def pretrain(experiment: Experiment) -> Parameters:
         f"be reached within {_MAX_STEPS} steps, which came to {best:.3f}",
         config.pretrain_reward,
         "Lower it, or change policy.hidden_size or policy.pretrain_learning_rate.",
-    )
-
-
-def evaluation_prompts(experiment: Experiment) -> Tensor:
-    """Prompts of every evaluation, shape (num_eval_prompts, length); the same in every run."""
-    task = SortingTask(experiment.task.num_symbols, experiment.task.length)
-    return task.draw_prompts(
-        experiment.num_eval_prompts, torch.Generator().manual_seed(experiment.policy.pretrain_seed + 1)
     )

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from validation.policy import Parameters, Policy, chosen
-from validation.tasks import SortingTask
+from validation.tasks import Task
 
 # R runs, B prompts, G generations per prompt, N = B*G samples, L tokens, V symbols.
 _STD_FLOOR = 1e-4
@@ -26,7 +26,7 @@ class Rollouts:
 @torch.no_grad()
 def generate(
     policy: Policy,
-    task: SortingTask,
+    task: Task,
     behavior: Parameters,
     generators: Sequence[torch.Generator],
     *,
@@ -36,18 +36,17 @@ def generate(
     """Sample one batch for every run, each from its own generator (prompts first, then one uniform per token)."""
     N = num_prompts * num_generations
     prompts_RBL = torch.stack([task.draw_prompts(num_prompts, g) for g in generators])
-    uniforms_RNL = torch.stack([torch.rand((N, policy.length), generator=g) for g in generators])
+    uniforms_RNL = torch.stack([torch.rand((N, task.length), generator=g) for g in generators])
     prompts_RNL = prompts_RBL.repeat_interleave(num_generations, dim=1)
     R = len(generators)
-    previous_RN = torch.full((R, N), policy.num_symbols)
-    tokens, logps = [], []
-    for position in range(policy.length):
-        features = policy.features(prompts_RNL, previous_RN, torch.full((R, N), position))
-        logp_RNV = policy.logits(behavior, features).log_softmax(dim=-1)
-        previous_RN = inverse_cdf(logp_RNV.exp(), uniforms_RNL[..., position])
-        tokens.append(previous_RN)
-        logps.append(chosen(logp_RNV, previous_RN))
-    completions_RNL = torch.stack(tokens, dim=-1)
+    completions_RNL = torch.empty((R, N, task.length), dtype=torch.int64)
+    logps = []
+    for position in range(task.length):
+        logits_RNV = policy.next_logits(behavior, prompts_RNL, completions_RNL[..., :position])
+        logp_RNV = logits_RNV.log_softmax(dim=-1)
+        token_RN = inverse_cdf(logp_RNV.exp(), uniforms_RNL[..., position])
+        completions_RNL[..., position] = token_RN
+        logps.append(chosen(logp_RNV, token_RN))
     rewards_RBG = task.reward(prompts_RNL, completions_RNL).reshape(R, num_prompts, num_generations)
     return Rollouts(prompts_RNL, completions_RNL, torch.stack(logps, dim=-1), rewards_RBG)
 

@@ -38,14 +38,14 @@ def prepare(experiment: "Experiment", store: Path) -> None:
     import safetensors.torch
     import torch
 
-    from validation.policy import expected_reward, make_policy
-    from validation.pretrain import evaluation_prompts, pretrain
-    from validation.tasks import SortingTask
+    from validation.policy import expected_reward
+    from validation.pretrain import pretrain
+    from validation.setup import evaluation_prompts, policy_of, task_of
 
     torch.set_num_threads(1)
-    task = SortingTask(experiment.task.num_symbols, experiment.task.length)
+    task = task_of(experiment)
     start = pretrain(experiment)
-    reward = expected_reward(make_policy(experiment.policy, task), task, start, evaluation_prompts(experiment))
+    reward = expected_reward(policy_of(experiment), task, start, evaluation_prompts(experiment))
     create_store(
         store,
         experiment,

@@ -26,6 +26,7 @@ from validation.config import Experiment, experiment_from_mapping
 from validation.plan import Plan, Shard
 
 START_FILE = "start.safetensors"
+_NOT_AT_STEP_ONE = ("learner_reward", "gradient_cosine", "pair_cosine", "cycle_cosine")
 
 
 def current_versions() -> dict[str, str]:
@@ -180,8 +181,8 @@ def open_sweep(path: Path) -> xr.Dataset:
 def _read_metric(group: zarr.Group, path: Path, plan: Plan, name: str, finished: list[Shard]) -> np.ndarray:
     """One variable of the finished shards, NaN elsewhere, shape (num_runs, max_steps), float64.
 
-    A run has a chunk of every variable, and a finite value at step 1, which is the starting policy's. Two are excepted:
-    `learner_reward` is not evaluated at every step, and `clip_fraction` is NaN throughout where nothing is clipped.
+    A run has a chunk of every variable, and a finite value at step 1, which is the starting policy's, but for those
+    not defined there; `clip_fraction` is NaN throughout where nothing is clipped.
     """
     array = _array(group, path, name, _shape(plan))
     values = np.full(_shape(plan), np.nan)
@@ -192,7 +193,7 @@ def _read_metric(group: zarr.Group, path: Path, plan: Plan, name: str, finished:
                 values[run] = array[run]  # one chunk at a time: a broken one leaves no read of another pending
                 if not (never_there or (path / name / array.metadata.encode_chunk_key((run, 0))).is_file()):
                     raise FileNotFoundError("its chunk is missing")
-                if not (never_there or name == "learner_reward" or np.isfinite(values[run, 0])):
+                if not (never_there or name in _NOT_AT_STEP_ONE or np.isfinite(values[run, 0])):
                     raise ValueError("it has no finite value at step 1")
     return values
 

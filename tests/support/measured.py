@@ -37,14 +37,25 @@ def collapse_step(run):
 
 
 def trace(run, max_steps):
-    """Metrics of one run: reward 0.9 until the collapse, then the floor; drift 10*eta*lag."""
+    """Metrics of one run: reward 0.9 until the collapse, then the floor; drift 10*eta*lag, straight along one way."""
     step = np.arange(1, max_steps + 1)
+    lag = (step - 1) % run.sync_interval
     fallen = step >= (collapse_step(run) or np.inf)
     evaluated = step % max(1, run.sync_interval // 8) == 0
+    ends = step % run.sync_interval == 0
     reward = np.where(fallen, FLOOR, 0.9)
-    metrics = dict.fromkeys(("rollout_reward", "entropy", "behavior_k3", "clip_fraction", "grad_norm"), reward)
-    drift = 10.0 * run.learning_rate * ((step - 1) % run.sync_interval)
-    return {"learner_reward": np.where(evaluated, reward, np.nan), "drift": drift, **metrics}
+    drift = 10.0 * run.learning_rate * lag
+    return {
+        "learner_reward": np.where(evaluated, reward, np.nan),
+        **dict.fromkeys(("rollout_reward", "entropy", "behavior_k3", "clip_fraction", "grad_norm"), reward),
+        "drift": drift,
+        "effective_sample_size": np.exp(-(drift**2)),
+        "gradient_cosine": np.where(step > 1, 0.3, np.nan),
+        "pair_cosine": np.where(ends & (run.sync_interval > 1), 0.2, np.nan),
+        "cycle_cosine": np.where(ends & (step > run.sync_interval), 0.4, np.nan),
+        "displacement_since_sync": run.learning_rate * (lag + 1),
+        "displacement_since_start": run.learning_rate * step,
+    }
 
 
 def write_store(path, experiment, *, num_done=None, trace=trace):

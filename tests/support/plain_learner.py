@@ -1,11 +1,28 @@
-"""The slow, obvious twin of the batched learner: one run, no run axis, torch.optim.Adam, a loop over tokens."""
+"""The slow, obvious twin of the batched learner: one run, no run axis, torch's optimizers, a loop over tokens."""
 
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
 import torch
 from torch import Tensor
 
-from validation.config import Experiment, RunSpec
+from tests.support.plain_alignment import plain_alignment, plain_displacement
+from validation.config import Experiment, GrpoConfig, RunSpec
 from validation.learner import run_generator
-from validation.pretrain import evaluation_prompts
+from validation.setup import evaluation_prompts
+
+
+@dataclass
+class Sample:
+    """One completion, with what the behaviour policy said of it."""
+
+    prompt: list[int]
+    tokens: list[int]
+    logps: list[float]
+    reward: float
+    advantage: Tensor
 
 
 def _next_logp(weights: dict[str, Tensor], prompt: list[int], previous: int, position: int, sizes: tuple[int, int]):
@@ -47,52 +64,106 @@ def _sample(weights: dict[str, Tensor], prompt: list[int], uniforms: list[float]
     return tokens, logps
 
 
+def _batch(behavior: dict[str, Tensor], experiment: Experiment, generator: torch.Generator) -> list[Sample]:
+    grpo, sizes = experiment.grpo, (experiment.task.num_symbols, experiment.task.length)
+    prompts = torch.randint(0, sizes[0], (grpo.num_prompts, sizes[1]), generator=generator).tolist()
+    uniforms = torch.rand((grpo.num_prompts, grpo.num_generations, sizes[1]), generator=generator).tolist()
+    batch = []
+    for prompt, uniforms_of_group in zip(prompts, uniforms, strict=True):
+        samples = [_sample(behavior, prompt, u, sizes) for u in uniforms_of_group]
+        rewards = torch.tensor([float(tokens == sorted(prompt)) for tokens, _ in samples])
+        advantages = rewards - rewards.mean()
+        if grpo.scale_rewards:
+            advantages = advantages / (rewards.std() + 1e-4)
+        for (tokens, logps), reward, advantage in zip(samples, rewards.tolist(), advantages, strict=True):
+            batch.append(Sample(prompt, tokens, logps, reward, advantage))
+    return batch
+
+
+def _ratios(log_ratios: Tensor, level: str) -> Tensor:
+    """Those of the tokens, or the one of the completion."""
+    if level == "token":
+        return log_ratios.exp()
+    whole = math.prod(log_ratio.exp() for log_ratio in log_ratios)
+    return (whole ** (1 / len(log_ratios)) if level == "sequence" else whole).reshape(1)
+
+
+def _loss(ratios: Tensor, advantage: Tensor, epsilon: float | None) -> Tensor:
+    if epsilon is None:
+        return -(ratios * advantage).mean()
+    return -torch.minimum(ratios * advantage, ratios.clamp(1 - epsilon, 1 + epsilon) * advantage).mean()
+
+
+def _clipped(ratios: Tensor, advantage: Tensor, epsilon: float | None) -> list[float]:
+    """For every ratio 1 if the clip removes its gradient, else 0."""
+    if epsilon is None:
+        return [math.nan]
+    a = advantage.item()
+    return [float((a > 0 and r > 1 + epsilon) or (a < 0 and r < 1 - epsilon)) for r in ratios.tolist()]
+
+
+def _optimizer(weights: dict[str, Tensor], rate: float, grpo: GrpoConfig) -> torch.optim.Optimizer:
+    if grpo.sgd_momentum is not None:
+        return torch.optim.SGD(weights.values(), lr=rate, momentum=grpo.sgd_momentum)
+    return torch.optim.Adam(weights.values(), lr=rate, betas=(grpo.adam_beta1, grpo.adam_beta2))
+
+
+def _flat(tensors: list[Tensor]) -> np.ndarray:
+    return torch.cat([tensor.detach().flatten() for tensor in tensors]).numpy().astype(np.float64)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _drift(log_ratios: list[list[float]]) -> dict[str, float]:
+    tokens = [x for of_sample in log_ratios for x in of_sample]
+    weights = [math.exp(sum(of_sample)) for of_sample in log_ratios]
+    return {
+        "drift": _mean([x * x for x in tokens]) ** 0.5,
+        "behavior_k3": _mean([math.exp(x) - 1 - x for x in tokens]),
+        "effective_sample_size": sum(weights) ** 2 / (len(weights) * sum(w * w for w in weights)),
+    }
+
+
 def train_alone(experiment: Experiment, start: dict[str, Tensor], run: RunSpec) -> dict[str, list[float]]:
     """Traces of one run by the definition of the algorithm."""
     grpo, sizes = experiment.grpo, (experiment.task.num_symbols, experiment.task.length)
     learner = {name: value.clone().requires_grad_() for name, value in start.items()}
-    optimizer = torch.optim.Adam(learner.values(), lr=run.learning_rate, betas=(grpo.adam_beta1, grpo.adam_beta2))
+    optimizer = _optimizer(learner, run.learning_rate, grpo)
     generator = run_generator(run)
-    traces: dict[str, list[float]] = {
-        name: [] for name in ("rollout_reward", "learner_reward", "drift", "entropy", "grad_norm")
-    }
+    traces: dict[str, list[float]] = defaultdict(list)
+    gradients, weights = [], [_flat(list(learner.values()))]
     for step in range(experiment.max_steps):
         if step % run.sync_interval == 0:
             behavior = {name: value.detach().clone() for name, value in learner.items()}
-        shape = (grpo.num_prompts, experiment.task.length)
-        prompts = torch.randint(0, experiment.task.num_symbols, shape, generator=generator).tolist()
-        shape = (grpo.num_prompts * grpo.num_generations, experiment.task.length)
-        uniforms = torch.rand(shape, generator=generator).tolist()
-        loss, log_ratios, rewards_of_all, entropies = torch.zeros(()), [], [], []
-        for index, prompt in enumerate(prompts):
-            samples = [
-                _sample(behavior, prompt, u, sizes)
-                for u in uniforms[index * grpo.num_generations : (index + 1) * grpo.num_generations]
-            ]
-            rewards = torch.tensor([float(tokens == sorted(prompt)) for tokens, _ in samples])
-            advantages = rewards - rewards.mean()
-            if grpo.scale_rewards:
-                advantages = advantages / (rewards.std() + 1e-4)
-            rewards_of_all += rewards.tolist()
-            for (tokens, logps), advantage in zip(samples, advantages, strict=True):
-                log_ratio = _sequence_logp(learner, prompt, tokens, sizes) - torch.tensor(logps)
-                terms = log_ratio.exp() * advantage
-                if grpo.epsilon is not None:
-                    clipped = log_ratio.exp().clamp(1 - grpo.epsilon, 1 + grpo.epsilon) * advantage
-                    terms = torch.minimum(terms, clipped)
-                loss = loss - terms.mean() / (grpo.num_prompts * grpo.num_generations)
-                log_ratios += log_ratio.tolist()
-                entropies += _entropies(learner, prompt, tokens, sizes)
+        batch = _batch(behavior, experiment, generator)
+        loss, log_ratios, clipped, entropies = torch.zeros(()), [], [], []
+        for sample in batch:
+            log_ratio = _sequence_logp(learner, sample.prompt, sample.tokens, sizes) - torch.tensor(sample.logps)
+            ratios = _ratios(log_ratio, grpo.importance_sampling_level)
+            loss = loss + _loss(ratios, sample.advantage, grpo.epsilon) / len(batch)
+            log_ratios.append(log_ratio.tolist())
+            clipped += _clipped(ratios, sample.advantage, grpo.epsilon)
+            entropies += _entropies(learner, sample.prompt, sample.tokens, sizes)
         optimizer.zero_grad()
         loss.backward()
-        traces["grad_norm"].append(sum(w.grad.square().sum().item() for w in learner.values()) ** 0.5)
-        traces["entropy"].append(sum(entropies) / len(entropies))
+        gradients.append(_flat([weight.grad for weight in learner.values()]))
         optimizer.step()
-        traces["rollout_reward"].append(sum(rewards_of_all) / len(rewards_of_all))
-        traces["drift"].append((sum(x * x for x in log_ratios) / len(log_ratios)) ** 0.5)
+        weights.append(_flat(list(learner.values())))
         right = [
-            _sequence_logp(learner, p, sorted(p), sizes).sum().exp().item()
-            for p in evaluation_prompts(experiment).tolist()
+            _sequence_logp(learner, prompt, sorted(prompt), sizes).sum().exp().item()
+            for prompt in evaluation_prompts(experiment).tolist()
         ]
-        traces["learner_reward"].append(sum(right) / len(right))
-    return traces
+        metrics = {
+            **_drift(log_ratios),
+            "clip_fraction": _mean(clipped),
+            "entropy": _mean(entropies),
+            "grad_norm": np.linalg.norm(gradients[-1]),
+            "rollout_reward": _mean([sample.reward for sample in batch]),
+            "learner_reward": _mean(right),
+        }
+        for name, value in metrics.items():
+            traces[name].append(value)
+    aligned = plain_alignment(gradients, run.sync_interval)
+    return {**traces, **aligned, **plain_displacement(weights, run.sync_interval)}

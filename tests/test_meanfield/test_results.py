@@ -52,6 +52,12 @@ def test_the_sweep_has_the_published_form(sweep):
         "behavior_k3",
         "clip_fraction",
         "grad_norm",
+        "effective_sample_size",
+        "gradient_cosine",
+        "pair_cosine",
+        "cycle_cosine",
+        "displacement_since_sync",
+        "displacement_since_start",
     ]
     assert sweep.drift.attrs["units"] == "nat"
     assert sweep.step.attrs["units"] == "optimizer step"
@@ -146,7 +152,7 @@ def test_an_unreadable_file(content, tmp_path):
 
 def test_a_dataset_without_a_schema_of_ours(diagram, tmp_path):
     del diagram.attrs["schema"]
-    with pytest.raises(InputError, match=r"attribute schema must be one of driftlaw\.sweep/1, .*, got None\. Build it"):
+    with pytest.raises(InputError, match=r"attribute schema must be one of driftlaw\.sweep/2, .*, got None\. Build it"):
         results.save(diagram, tmp_path / "data.nc")
     diagram.to_netcdf(tmp_path / "other.nc", engine="scipy")
     with pytest.raises(InputError, match="attribute schema must be one of"):

@@ -7,7 +7,8 @@ import pytest
 from meanfield.errors import InputError
 from validation.config import Experiment, GrpoConfig, PolicyConfig, TaskConfig, experiment_from_mapping, load_experiment
 
-EXPERIMENTS = sorted((Path(__file__).parents[2] / "validation" / "experiments").glob("*.toml"))
+FOLDER = Path(__file__).parents[2] / "validation" / "experiments"
+EXPERIMENTS = sorted(FOLDER.rglob("*.toml"))
 AXES = {"sync_interval": [1, 4], "learning_rate": [1e-3, 2e-3], "seed": [0], "max_steps": 10}
 
 
@@ -19,7 +20,7 @@ def test_every_shipped_experiment_loads_under_its_own_name(path: Path) -> None:
 
 
 def test_the_demo_is_as_large_as_promised() -> None:
-    demo = load_experiment(EXPERIMENTS[0].parent / "demo.toml")
+    demo = load_experiment(FOLDER / "demo.toml")
     assert len(demo.sync_interval) >= 5
     assert demo.sync_interval[-1] >= 16 * demo.sync_interval[0]
     assert len(demo.learning_rate) >= 7
@@ -70,6 +71,22 @@ def test_bad_fields_are_refused(small: Experiment, fields: dict[str, object], me
 BAD_SECTIONS = [
     (TaskConfig, {"num_symbols": 1}, "task.num_symbols must be an integer >= 2, got 1"),
     (TaskConfig, {"length": 1.5}, "task.length must be an integer >= 2, got 1.5"),
+    (
+        TaskConfig,
+        {"name": "sorting"},
+        "task.name must be one of sort, reverse, prefix_sum, got 'sorting'. Use 'sort'.",
+    ),
+    (TaskConfig, {"name": ["sort"]}, "task.name must be one of sort, reverse, prefix_sum, got ['sort']."),
+    (TaskConfig, {"graded": 1}, "task.graded must be true or false, got 1. Use false."),
+    (PolicyConfig, {"architecture": "MLP"}, "policy.architecture must be one of mlp, transformer, got 'MLP'. Use"),
+    (PolicyConfig, {"num_layers": 0}, "policy.num_layers must be an integer >= 1, got 0. Use 1."),
+    (PolicyConfig, {"num_layers": True}, "policy.num_layers must be an integer >= 1, got True. Use 1."),
+    (PolicyConfig, {"num_heads": 2.0}, "policy.num_heads must be an integer >= 1, got 2.0. Use 2."),
+    (
+        PolicyConfig,
+        {"architecture": "transformer", "num_heads": 3},
+        "policy.num_heads must divide policy.hidden_size, which is 64, got 3. Use 2.",
+    ),
     (PolicyConfig, {"hidden_size": 0}, "policy.hidden_size must be an integer >= 1"),
     (PolicyConfig, {"pretrain_batch_size": 0}, "policy.pretrain_batch_size must be"),
     (PolicyConfig, {"pretrain_reward": 1.0}, "policy.pretrain_reward must lie strictly between 0 and 1, got 1.0"),
@@ -80,6 +97,16 @@ BAD_SECTIONS = [
     (GrpoConfig, {"num_prompts": 0}, "grpo.num_prompts must be an integer >= 1"),
     (GrpoConfig, {"num_generations": 1}, "A group of one has no advantage"),
     (GrpoConfig, {"scale_rewards": "group"}, "grpo.scale_rewards must be true or false, got group"),
+    (
+        GrpoConfig,
+        {"importance_sampling_level": "group"},
+        "grpo.importance_sampling_level must be one of token, sequence, sequence_product, got 'group'. Use 'token'.",
+    ),
+    (GrpoConfig, {"importance_sampling_level": None}, "be one of token, sequence, sequence_product, got None."),
+    (GrpoConfig, {"sgd_momentum": 1.0}, "grpo.sgd_momentum must lie in [0, 1), got 1.0. Use 0.9, or leave it out for"),
+    (GrpoConfig, {"sgd_momentum": -0.1}, "grpo.sgd_momentum must lie in [0, 1), got -0.1."),
+    (GrpoConfig, {"sgd_momentum": False}, "grpo.sgd_momentum must lie in [0, 1), got False."),
+    (GrpoConfig, {"sgd_momentum": float("nan")}, "grpo.sgd_momentum must lie in [0, 1), got nan."),
     (GrpoConfig, {"epsilon": 0.0}, "grpo.epsilon must lie strictly between 0 and 1, got 0.0"),
     (GrpoConfig, {"adam_beta2": 1.0}, "grpo.adam_beta2 must lie in [0, 1), got 1.0"),
     (GrpoConfig, {"adam_beta1": True}, "grpo.adam_beta1 must lie in [0, 1), got True. Use 0.9 and 0.999."),
@@ -94,6 +121,19 @@ def test_bad_sections_are_refused(section: type, fields: dict[str, object], mess
     with pytest.raises(InputError) as error:
         section(**fields)
     assert message in str(error.value)
+
+
+def test_tasks_policies_and_algorithms_are_read_from_a_file() -> None:
+    sections = {
+        "task": {"name": "reverse", "graded": True},
+        "policy": {"architecture": "transformer", "hidden_size": 32, "num_layers": 2, "num_heads": 4},
+        "grpo": {"importance_sampling_level": "sequence", "sgd_momentum": 0},
+    }
+    experiment = experiment_from_mapping({**AXES, "name": "a", **sections})
+    assert experiment.task == TaskConfig("reverse", graded=True)
+    assert experiment.policy == PolicyConfig("transformer", hidden_size=32, num_layers=2, num_heads=4)
+    assert experiment.grpo == GrpoConfig(importance_sampling_level="sequence", sgd_momentum=0)
+    assert PolicyConfig("mlp", num_heads=3).num_heads == 3, "the network has no heads"
 
 
 BAD_MAPPINGS = [

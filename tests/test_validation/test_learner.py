@@ -8,11 +8,11 @@ import torch
 from meanfield.results import SWEEP
 from tests.support.experiments import small_experiment
 from tests.support.plain_learner import train_alone
-from validation.config import Experiment, GrpoConfig, PolicyConfig, RunSpec, TaskConfig
-from validation.learner import METRICS, BatchedAdam, evaluation_interval, run_generator, train
-from validation.policy import Parameters, initial_parameters, make_policy
+from validation.config import Experiment, PolicyConfig, RunSpec, TaskConfig
+from validation.learner import METRICS, evaluation_interval, run_generator, train
+from validation.policy import Parameters
 from validation.pretrain import pretrain
-from validation.tasks import SortingTask
+from validation.setup import policy_of
 
 RUNS = (RunSpec(1, 4e-3, 0), RunSpec(2, 1e-3, 1), RunSpec(4, 4e-3, 1), RunSpec(16, 2e-2, 2))
 
@@ -23,26 +23,53 @@ def start() -> Parameters:
     return pretrain(small_experiment())
 
 
-def test_every_variable_of_the_schema_is_measured(small: Experiment, start: Parameters) -> None:
-    traces = train(small, start, [RunSpec(1, 1e-3, 0)])
+def test_every_variable_of_the_schema_is_measured_where_it_is_defined(small: Experiment, start: Parameters) -> None:
+    runs = [RunSpec(1, 1e-3, 0), RunSpec(4, 1e-3, 0), RunSpec(5, 1e-3, 0)]
+    traces = train(small, start, runs)
     assert set(traces) == {variable.name for variable in SWEEP.variables}
-    assert {name for name, values in traces.items() if np.isnan(values).any()} == {"clip_fraction"}
+    assert (traces["grad_norm"] > 0).all()
+    steps = np.arange(1, 13)
+    for index, run in enumerate(runs):
+        ends = steps % run.sync_interval == 0
+        defined = {
+            "clip_fraction": steps < 0,
+            "gradient_cosine": steps > 1,
+            "pair_cosine": ends & (run.sync_interval > 1),
+            "cycle_cosine": ends & (steps > run.sync_interval),
+        }
+        for name in METRICS:
+            expected = defined.get(name, steps > 0)
+            np.testing.assert_array_equal(np.isfinite(traces[name][index]), expected, err_msg=f"{name} of {run}")
 
 
-@pytest.mark.parametrize(
-    "grpo", [{"epsilon": None}, {"epsilon": 0.1, "scale_rewards": False, "adam_beta1": 0.5, "adam_beta2": 0.9}]
-)
+FAST_SGD = (RunSpec(1, 0.3, 0), RunSpec(4, 0.3, 1))
+ALGORITHMS: dict[str, tuple[dict[str, Any], tuple[RunSpec, ...]]] = {
+    "vanilla": ({"epsilon": None}, RUNS),
+    "clipped": ({"epsilon": 0.1, "scale_rewards": False, "adam_beta1": 0.5, "adam_beta2": 0.9}, RUNS),
+    "sequence": ({"importance_sampling_level": "sequence", "epsilon": 0.05}, RUNS),
+    "sequence_product": ({"importance_sampling_level": "sequence_product"}, RUNS),
+    "sgd": ({"sgd_momentum": 0.9}, FAST_SGD),
+    "sgd_product": ({"sgd_momentum": 0.0, "importance_sampling_level": "sequence_product", "epsilon": 0.2}, FAST_SGD),
+}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_the_batched_learner_follows_the_plain_one(
-    vary: Callable[..., Experiment], start: Parameters, grpo: dict[str, Any]
+    vary: Callable[..., Experiment], start: Parameters, name: str
 ) -> None:
     """float32 in another order, and Adam magnifies rounding of tiny gradients: 1e-3; a wrong term gives 1e-1."""
+    grpo, runs = ALGORITHMS[name]
     experiment = vary(grpo=grpo, max_steps=10)
-    traces = train(experiment, start, RUNS)
-    for index in (0, 2):
-        plain = train_alone(experiment, start, RUNS[index])
-        for name, values in plain.items():
-            np.testing.assert_allclose(traces[name][index], values, rtol=1e-3, atol=1e-5, err_msg=name)
+    traces = train(experiment, start, runs)
+    stale = next(index for index, run in enumerate(runs) if run.sync_interval == 4)
+    for index in (0, stale):
+        plain = train_alone(experiment, start, runs[index])
+        assert set(plain) == set(METRICS)
+        for metric, values in plain.items():
+            np.testing.assert_allclose(traces[metric][index], values, rtol=1e-3, atol=1e-5, err_msg=metric)
         assert max(plain["learner_reward"]) - min(plain["learner_reward"]) > 0.01
+    if experiment.grpo.epsilon is not None:
+        assert traces["clip_fraction"][stale].max() > 0
 
 
 @pytest.mark.parametrize("sizes", [(16, 2, 16), (48, 6, 48), (112, 12, 80)])
@@ -66,8 +93,7 @@ def test_a_batch_of_runs_has_the_bits_of_each_run_alone(
 
 
 def assert_same_bits_alone(experiment: Experiment, runs: list[RunSpec]) -> None:
-    policy = make_policy(experiment.policy, SortingTask(experiment.task.num_symbols, experiment.task.length))
-    start = initial_parameters(policy, torch.Generator().manual_seed(0))
+    start = policy_of(experiment).initial_parameters(torch.Generator().manual_seed(0))
     together = train(experiment, start, runs)
     for index in (0, len(runs) // 2, len(runs) - 1):
         alone = train(experiment, start, [runs[index]])
@@ -92,23 +118,6 @@ def test_evaluations_come_every_eighth_of_the_interval(vary: Callable[..., Exper
         steps = np.flatnonzero(flags) + 1
         every = evaluation_interval(run.sync_interval)
         assert steps.tolist() == list(range(every, 17, every))
-
-
-def test_adam_is_torch_adam_at_each_runs_own_rate() -> None:
-    rates = [1e-3, 3e-2]
-    generator = torch.Generator().manual_seed(0)
-    stacked = {"w": torch.randn((2, 3, 4), generator=generator)}
-    singles = [stacked["w"][run].clone().requires_grad_() for run in range(2)]
-    ours = BatchedAdam(stacked, rates, GrpoConfig())
-    theirs = [torch.optim.Adam([single], lr=rate) for single, rate in zip(singles, rates, strict=True)]
-    for _ in range(20):
-        gradient = torch.randn((2, 3, 4), generator=generator)
-        ours.step(stacked, {"w": gradient})
-        for run in range(2):
-            singles[run].grad = gradient[run].clone()
-            theirs[run].step()
-    for run in range(2):
-        torch.testing.assert_close(stacked["w"][run], singles[run].detach(), rtol=1e-5, atol=1e-6)
 
 
 def test_a_runs_stream_depends_on_all_its_values() -> None:

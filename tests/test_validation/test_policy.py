@@ -5,37 +5,45 @@ import pytest
 import torch
 
 from meanfield.errors import InputError
-from validation.config import Experiment
-from validation.policy import Policy, chosen, expected_reward, initial_parameters
-from validation.pretrain import evaluation_prompts, pretrain
-from validation.tasks import SortingTask
+from validation.config import TASKS, Experiment, TaskConfig
+from validation.policy import Mlp, Policy, chosen, expected_reward
+from validation.pretrain import pretrain
+from validation.setup import evaluation_prompts, policy_of, task_of
+from validation.tasks import make_task
+from validation.transformer import Transformer
 
-POLICY = Policy(num_symbols=3, length=3, hidden_size=8)
-TASK = SortingTask(num_symbols=3, length=3)
+POLICY = Mlp(num_symbols=3, length=3, hidden_size=8)
+TRANSFORMER = Transformer(num_symbols=3, length=3, hidden_size=16, num_layers=1, num_heads=2)
+TASK = make_task(TaskConfig(num_symbols=3, length=3))
 
 
 def test_probabilities_of_all_completions_sum_to_one() -> None:
-    parameters = initial_parameters(POLICY, torch.Generator().manual_seed(0))
+    parameters = POLICY.initial_parameters(torch.Generator().manual_seed(0))
     completions = torch.tensor(list(product(range(3), repeat=3))).unsqueeze(0)
     prompts = torch.tensor([2, 1, 2]).expand(1, 27, 3)
     logp = chosen(POLICY.log_probabilities(parameters, prompts, completions), completions).sum(-1)
     assert logp.exp().sum().item() == pytest.approx(1, abs=1e-6)
 
 
-def test_expected_reward_is_the_enumerated_one() -> None:
-    parameters = initial_parameters(POLICY, torch.Generator().manual_seed(1))
-    prompts = TASK.draw_prompts(5, torch.Generator().manual_seed(2))
+@pytest.mark.parametrize("policy", [POLICY, TRANSFORMER], ids=["mlp", "transformer"])
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("graded", [False, True], ids=["exact", "graded"])
+def test_expected_reward_is_the_enumerated_one(policy: Policy, name: str, graded: bool) -> None:
+    task = make_task(TaskConfig(name, num_symbols=3, length=3, graded=graded))
+    parameters = policy.initial_parameters(torch.Generator().manual_seed(1))
+    prompts = task.draw_prompts(5, torch.Generator().manual_seed(2))
     completions = torch.tensor(list(product(range(3), repeat=3)))
     total = 0.0
     for prompt in prompts:
         shown = prompt.expand(1, 27, 3)
-        logp = chosen(POLICY.log_probabilities(parameters, shown, completions[None]), completions[None]).sum(-1)
-        total += (logp.exp() * TASK.reward(shown, completions[None])).sum().item()
-    assert expected_reward(POLICY, TASK, parameters, prompts).item() == pytest.approx(total / 5, rel=1e-5)
+        logp = chosen(policy.log_probabilities(parameters, shown, completions[None]), completions[None]).sum(-1)
+        total += (logp.exp() * task.reward(shown, completions[None])).sum().item()
+    assert expected_reward(policy, task, parameters, prompts).item() == pytest.approx(total / 5, rel=1e-5)
+    assert abs(total / 5 - task.reward_floor) > 1e-3
 
 
 def test_a_later_token_sees_the_earlier_ones_but_never_the_other_way() -> None:
-    parameters = initial_parameters(POLICY, torch.Generator().manual_seed(0))
+    parameters = POLICY.initial_parameters(torch.Generator().manual_seed(0))
     prompts = torch.tensor([[[2, 1, 0]]])
     first, second = torch.tensor([[[0, 1, 2]]]), torch.tensor([[[0, 2, 2]]])
     a, b = (POLICY.log_probabilities(parameters, prompts, tokens) for tokens in (first, second))
@@ -44,7 +52,7 @@ def test_a_later_token_sees_the_earlier_ones_but_never_the_other_way() -> None:
 
 
 def test_runs_of_a_batch_use_their_own_weights() -> None:
-    one, two = (initial_parameters(POLICY, torch.Generator().manual_seed(seed)) for seed in (1, 2))
+    one, two = (POLICY.initial_parameters(torch.Generator().manual_seed(seed)) for seed in (1, 2))
     both = {name: torch.cat((one[name], two[name])) for name in one}
     prompts = TASK.draw_prompts(4, torch.Generator().manual_seed(0))
     alone = [expected_reward(POLICY, TASK, parameters, prompts).item() for parameters in (one, two)]
@@ -55,9 +63,7 @@ def test_runs_of_a_batch_use_their_own_weights() -> None:
 def test_pretraining_reaches_the_stated_reward_with_the_same_bits(small: Experiment) -> None:
     first, second = pretrain(small), pretrain(small)
     assert all(torch.equal(first[name], second[name]) for name in first)
-    policy = Policy(small.task.num_symbols, small.task.length, small.policy.hidden_size)
-    task = SortingTask(small.task.num_symbols, small.task.length)
-    reward = expected_reward(policy, task, first, evaluation_prompts(small)).item()
+    reward = expected_reward(policy_of(small), task_of(small), first, evaluation_prompts(small)).item()
     assert small.policy.pretrain_reward <= reward < small.policy.pretrain_reward + 0.1
 
 

@@ -3,12 +3,13 @@ import pytest
 import torch
 from scipy import stats
 
-from validation.policy import Policy, chosen, initial_parameters
+from validation.config import TaskConfig
+from validation.policy import Mlp, chosen
 from validation.rollouts import generate, group_advantages, inverse_cdf
-from validation.tasks import SortingTask
+from validation.tasks import make_task
 
-POLICY = Policy(num_symbols=4, length=3, hidden_size=8)
-TASK = SortingTask(num_symbols=4, length=3)
+POLICY = Mlp(num_symbols=4, length=3, hidden_size=8)
+TASK = make_task(TaskConfig(num_symbols=4, length=3))
 
 
 def test_advantages_by_hand() -> None:
@@ -40,7 +41,7 @@ def test_sampling_at_the_edges(uniform: float, token: int) -> None:
 
 
 def test_a_batch_records_what_the_behaviour_policy_said() -> None:
-    behavior = initial_parameters(POLICY, torch.Generator().manual_seed(5))
+    behavior = POLICY.initial_parameters(torch.Generator().manual_seed(5))
     generators = [torch.Generator().manual_seed(1)]
     batch = generate(POLICY, TASK, behavior, generators, num_prompts=6, num_generations=4)
     assert batch.prompts_RNL.shape == batch.completions_RNL.shape == (1, 24, 3)
@@ -52,7 +53,7 @@ def test_a_batch_records_what_the_behaviour_policy_said() -> None:
 
 
 def test_runs_draw_from_their_own_generators() -> None:
-    one = initial_parameters(POLICY, torch.Generator().manual_seed(5))
+    one = POLICY.initial_parameters(torch.Generator().manual_seed(5))
     three = {name: value.repeat(3, 1, 1) for name, value in one.items()}
     together = generate(
         POLICY, TASK, three, [torch.Generator().manual_seed(s) for s in (7, 8, 9)], num_prompts=4, num_generations=2

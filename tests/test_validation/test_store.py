@@ -108,13 +108,22 @@ def test_what_a_dead_process_left_beside_does_no_harm(tmp_path: Path, small: Exp
     assert store.open_sweep(path)["drift"].isnull().all()
 
 
-def test_a_learner_reward_that_was_never_evaluated_is_no_damage(empty: Path, small: Experiment) -> None:
+def test_what_a_run_may_never_evaluate_or_define_is_no_damage(empty: Path, small: Experiment) -> None:
+    names = ("learner_reward", "clip_fraction", "gradient_cosine", "pair_cosine", "cycle_cosine")
     shard = Plan(small).shards[0]
     traces = traces_of(small, shard.start, shard.stop)
-    for name in ("learner_reward", "clip_fraction"):
+    for name in names:
         traces[name] = np.full_like(traces[name], np.nan)
     store.write_shard(empty, shard, traces)
-    assert store.open_sweep(empty)["learner_reward"].isnull().all()
+    sweep = store.open_sweep(empty)
+    assert all(sweep[name].isnull().all() for name in names)
+
+
+@pytest.mark.parametrize("name", ["grad_norm", "effective_sample_size", "displacement_since_sync"])
+def test_what_every_run_has_at_step_one_is_missed(whole: Path, small: Experiment, name: str) -> None:
+    zarr.open_group(whole, mode="r+")[name][2, 0] = np.nan
+    with pytest.raises(InputError, match=rf"its {name} of run 2 cannot be read \(ValueError: it has no finite"):
+        store.open_sweep(whole)
 
 
 def cut(path: Path) -> None:
@@ -208,8 +217,11 @@ def test_what_is_no_sweep_store_is_refused(tmp_path: Path, empty: Path) -> None:
     with pytest.raises(InputError, match="STORE must be a sweep store"):
         store.open_sweep(tmp_path / "file")
     zarr.open_group(tmp_path / "other.zarr", mode="w")
-    with pytest.raises(InputError, match=r"STORE must have the schema driftlaw\.sweep/1, got None"):
+    with pytest.raises(InputError, match=r"STORE must have the schema driftlaw\.sweep/2, got None"):
         store.open_sweep(tmp_path / "other.zarr")
+    change_attributes(empty, schema="driftlaw.sweep/1")
+    with pytest.raises(InputError, match=r"STORE must have the schema driftlaw\.sweep/2, got driftlaw\.sweep/1\."):
+        store.open_sweep(empty)
     cut(empty / "zarr.json")
     with pytest.raises(InputError, match="STORE must be a sweep store"):
         store.open_sweep(empty)
