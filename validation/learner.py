@@ -59,7 +59,7 @@ def update(
         metrics["entropy"] = mean_per_run(-(all_logp_RNLV.exp() * all_logp_RNLV).sum(dim=-1))
         metrics["rollout_reward"] = mean_per_run(batch.rewards_RBG)
         squares = [mean_per_run(gradient.square()) * gradient[0].numel() for gradient in gradients.values()]
-        metrics["grad_norm"] = torch.stack(squares).sum(dim=0).sqrt()
+        metrics["grad_norm"] = torch.stack([of_run.sum() for of_run in torch.stack(squares, dim=1)]).sqrt()
     return gradients, metrics
 
 

@@ -92,6 +92,27 @@ def test_a_batch_of_runs_has_the_bits_of_each_run_alone(
     assert_same_bits_alone(experiment, [RunSpec(2**index % 31, 1e-3 * (index + 1), index) for index in range(num_runs)])
 
 
+VARIANTS: dict[str, dict[str, Any]] = {
+    "sgd": {"grpo": {"sgd_momentum": 0.9}},
+    "sequence": {"grpo": {"importance_sampling_level": "sequence", "epsilon": 0.05}},
+    "sequence_product": {"grpo": {"importance_sampling_level": "sequence_product", "epsilon": 0.2}},
+    "reverse": {"task": TaskConfig("reverse", num_symbols=10, length=6, graded=True)},
+    "prefix_sum": {"task": TaskConfig("prefix_sum", num_symbols=7, length=5, graded=True)},
+    "transformer": {"policy": PolicyConfig("transformer", hidden_size=32)},
+    "deep": {"policy": PolicyConfig("transformer", hidden_size=48, num_layers=2, num_heads=3)},
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_keeps_the_bits_too(vary: Callable[..., Experiment], name: str) -> None:
+    sizes = {"task": TaskConfig(), "policy": PolicyConfig(), "max_steps": 6}
+    variant = {**sizes, **VARIANTS[name]}
+    variant["grpo"] = {"num_prompts": 16, "num_generations": 8, **variant.get("grpo", {})}
+    rate = 0.05 if name == "sgd" else 1e-3
+    runs = [RunSpec(1 + index % 3, rate * (index + 1), index) for index in range(7)]
+    assert_same_bits_alone(vary(**variant), runs)
+
+
 def assert_same_bits_alone(experiment: Experiment, runs: list[RunSpec]) -> None:
     start = policy_of(experiment).initial_parameters(torch.Generator().manual_seed(0))
     together = train(experiment, start, runs)
