@@ -207,6 +207,18 @@ def fit_boundary(
     )
 
 
+def log_rate_at(observations: Observations, unstable: Mask, sync_interval: float) -> Array | None:
+    """Atoms of the log rate at which half of the runs at one S >= 2 are unstable, from the runs at that S alone.
+
+    None unless S holds a stable and an unstable run. Arguments as in `fit_boundary`.
+    """
+    here = observations.sync_interval == sync_interval
+    boundary = fit_boundary(
+        observations.where(here), unstable[here], time_share=np.ones(int(here.sum())), exponent_axis=np.ones(1)
+    )
+    return None if boundary is None else boundary.log_rate
+
+
 _NO_CEILING = np.array([100.0])
 """A log rate no run can reach: the minimum with it is the power law."""
 

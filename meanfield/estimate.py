@@ -68,6 +68,16 @@ class Estimate:
         """Whether the interval exists, is identified, and does not contain `value`."""
         return self.identified and self.low is not None and not self.contains(value)
 
+    def said(self) -> str:
+        """Return the number with its interval, three digits each, for a table or a sentence.
+
+        >>> Estimate(-1.0, -1.234, -0.5).said()
+        '-1 [-1.23, -0.5]'
+        """
+        if self.estimate is None:
+            return "not known"
+        return f"{self.estimate:.3g} [{self.low:.3g}, {self.high:.3g}]"
+
     def to_json(self) -> dict[str, float | bool | None]:
         """Return a dictionary with the keys estimate, low, high, identified."""
         return {

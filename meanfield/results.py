@@ -64,7 +64,8 @@ _SEED = _coordinate("seed", "int64", "1", "seed of the run")
 _CYCLE = _coordinate("cycle", "int64", "sync cycle", "number of the sync cycle, from 0")
 
 _GRID = ("sync_interval", "learning_rate")
-_RUN = (*_GRID, "seed", "step")
+_CELL = (*_GRID, "seed")
+_RUN = (*_CELL, "step")
 _SIMULATED = ("parameters", "horizon", "versions", "claims")
 
 
@@ -127,6 +128,50 @@ SWEEP = Schema(
     ("reward_floor", "initial_reward", "experiment", "versions"),
 )
 """Measured runs. The value at step t belongs to the t-th optimizer step, whose lag is (t - 1) mod S."""
+
+BY_LAG = ("drift", "behavior_k3", "effective_sample_size")
+"""Variables of a sweep whose median at every lag is kept."""
+WINDOW_MEANS = (
+    "rollout_reward",
+    "entropy",
+    "clip_fraction",
+    "grad_norm",
+    "gradient_cosine",
+    "pair_cosine",
+    "cycle_cosine",
+)
+"""Variables of a sweep whose mean over early training is kept."""
+
+
+def _reduced(name: str, dims: tuple[str, ...], how: str) -> Variable:
+    of = SWEEP.table[name]
+    return Variable(name, (*_CELL, *dims), "float32", of.unit, f"{of.meaning}: {how}")
+
+
+MEASURES = Schema(
+    "driftlaw.measures/1",
+    (
+        _SYNC_INTERVAL,
+        _LEARNING_RATE,
+        _SEED,
+        _coordinate("lag", "int64", "optimizer step", "learner version minus behaviour version"),
+        _coordinate("horizon", "int64", "optimizer step", "length at which the run is cut"),
+    ),
+    (
+        *(_reduced(name, ("lag",), "median over the cycles of the window") for name in BY_LAG),
+        *(_reduced(name, (), "mean over the window") for name in WINDOW_MEANS),
+        _reduced("displacement_since_sync", (), "median over the cycle ends of the window"),
+        _reduced("learner_reward", (), "last evaluation"),
+        Variable("best_reward", _CELL, "float32", "1", "best evaluation"),
+        Variable("cycle_cosine_at_onset", _CELL, "float32", "1", "mean of the last 5 before the onset, or the end"),
+        Variable("displacement_at_onset", _CELL, "float32", "1", "distance from the start at the onset, or the end"),
+        Variable("outcome", ("horizon", *_CELL), "int8", "1", "code of meanfield.outcomes.Outcome of the cut run"),
+        Variable("collapse_step_low", ("horizon", *_CELL), "float32", "optimizer step", "onset after this step"),
+        Variable("collapse_step_high", ("horizon", *_CELL), "float32", "optimizer step", "onset up to this step"),
+    ),
+    ("reward_floor", "initial_reward", "experiment", "versions", "window", "label_rule", "shard_digests"),
+)
+"""What a sweep comes to, one number a run (and lag, or horizon). The window is the first steps, before any decline."""
 
 PHASE_DIAGRAM = Schema("driftlaw.phase_diagram/1", (_SYNC_INTERVAL, _LEARNING_RATE), _exit_variables(_GRID), _SIMULATED)
 """One simulated run for each cell of a grid."""
@@ -214,7 +259,7 @@ def schema_of(dataset: xr.Dataset) -> Schema:
     InputError
         If it names none of ours.
     """
-    schemas = {schema.name: schema for schema in (SWEEP, PHASE_DIAGRAM, TRAJECTORY)}
+    schemas = {schema.name: schema for schema in (SWEEP, MEASURES, PHASE_DIAGRAM, TRAJECTORY)}
     name = dataset.attrs.get("schema")
     if name not in schemas:
         raise InputError("attribute schema", f"be one of {', '.join(schemas)}", name, "Build it with this package.")

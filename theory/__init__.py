@@ -1,7 +1,7 @@
 """Exact mathematics: the symbols, the claims and every formula with its source.
 
 symbols     the symbol table: word, letter, LaTeX, unit, assumption, meaning
-claims      the claims C1 to C8, each with its assumptions, source and status
+claims      the claims C1 to C9, each with its assumptions, source and status
 formula     one formula: left side, expression, argument order, claim
 bias        the staleness-induced bias, its O(S*eta) bound and its reset at the sync
 drift       the memory map from sync to sync, its boundary, its exit budget

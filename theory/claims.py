@@ -1,4 +1,4 @@
-"""The claims C1 to C8: what is said, under which assumptions, by whom, and how it is judged.
+"""The claims C1 to C9: what is said, under which assumptions, by whom, and how it is judged.
 
 Plain records without sympy, so that a table of verdicts can quote them at no cost.
 """
@@ -133,6 +133,19 @@ CLAIMS: tuple[Claim, ...] = (
         ("the memory map of C5 with h = 0", "saturated drift above the boundary"),
         "ours",
         "derived",
+    ),
+    Claim(
+        "C9",
+        "the drift argument",
+        "A run turns unstable at a fixed drift at the end of a cycle, whatever S. So the boundary exponent is "
+        "-beta/alpha where that drift grows as eta^alpha * S^beta: -1 where the steps of a cycle are coherent, -1/2 "
+        "where they are not.",
+        ("drift is the rms log-ratio per token of the last batch of a cycle", "early training, before any decline"),
+        "ours",
+        "derived",
+        "Supported if the 90 % intervals of the predicted and the measured boundary exponent overlap, both narrower "
+        "than 0.5, and the drift on the boundary at the measured S >= 2 lies within a factor 2; not supported if the "
+        "two intervals do not overlap, or that factor is above 2 in its whole 90 % interval; else inconclusive.",
     ),
 )
 

@@ -70,6 +70,9 @@ TABLE: tuple[Entry, ...] = (
     Entry("retention", "rho", r"\rho", "1", "nonnegative", "share of the memory drive kept at a sync"),
     Entry("slope_within", "k_w", "k_w", f"1/{_LENGTH}", "positive", "drive per drift since the last sync"),
     Entry("slope_across", "k_s", "k_s", f"1/{_LENGTH}", "positive", "memory drive per drift of the last cycle"),
+    Entry("pair_cosine", "q", "q", "1", "positive", "mean cosine over all pairs of steps of a cycle"),
+    Entry("rate_growth", "alpha", r"\alpha", "1", "positive", "exponent of the drift of a cycle in eta"),
+    Entry("interval_growth", "beta", r"\beta", "1", "positive", "exponent of the drift of a cycle in S"),
     Entry("feedback_slope", "J", "J", "1", "positive", "drive per unit of displacement of the behaviour policy"),
     Entry("gradient_bound", "M", "M", "gradient", "positive", "bound on the norm of the integrand's gradient"),
     Entry(
@@ -164,6 +167,9 @@ z0 = entry("initial_drive").symbol
 d = entry("drift").symbol
 m = entry("memory_drive").symbol
 rho = entry("retention").symbol
+q = entry("pair_cosine").symbol
+alpha = entry("rate_growth").symbol
+beta = entry("interval_growth").symbol
 k_w = entry("slope_within").symbol
 k_s = entry("slope_across").symbol
 J = entry("feedback_slope").symbol

@@ -7,33 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from meanfield.answer import Answer, Question, answer
-from meanfield.calibrate import Calibration, calibrate
+from meanfield.calibrate import Calibration
 from meanfield.errors import InputError
 from meanfield.fit_map import MapFit, fit_map
 from meanfield.labels import DEFAULT_RULE, LabelRule, label_sweep
 from meanfield.outcomes import Outcome
-from meanfield.verdicts import Verdict, law_one, law_one_collapsed_only, law_two
 from validation.config import Experiment
+from validation.findings import FROM_ALL, LEFT_OUT, Findings, Judgement, find
+from validation.measures import measure
 from validation.store import done_flags, open_sweep, stored_experiment
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-SCHEMA = "driftlaw.compare/1"
+SCHEMA = "driftlaw.compare/2"
 """Name and version of the JSON object."""
-DEGRADED_UNSTABLE = "degraded as unstable"
-DEGRADED_STABLE = "degraded as stable"
-DEGRADED_CENSORED = "degraded censored at its onset"
-CEILING_IGNORED = "check: ceiling ignored"
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """A verdict, and how the runs were read for it."""
-
-    reading: str
-    verdict: Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +37,8 @@ class Comparison:
     num_shards, num_done : int
         Shards of the store, and how many of them are finished.
     rule : LabelRule
-    runs : DataFrame
-        The labelled runs.
-    calibration : Calibration
-    judgements : tuple of Judgement
-        Law one under both readings of degraded, the one that the answer uses first; law two.
-    checks : tuple of Judgement
-        Both laws from the runs at S >= 2 alone, so that no ceiling is known and collapses above it count for the
-        budget; empty if no collapse is left out for that reason. No verdicts.
+    findings : Findings
+        The labelled runs, the measures, and what they say.
     answer : Answer
         For a run as long as these.
     map_fit : MapFit
@@ -67,12 +50,29 @@ class Comparison:
     num_shards: int
     num_done: int
     rule: LabelRule
-    runs: "pd.DataFrame"
-    calibration: Calibration
-    judgements: tuple[Judgement, ...]
-    checks: tuple[Judgement, ...]
+    findings: Findings
     answer: Answer
     map_fit: MapFit
+
+    @property
+    def runs(self) -> "pd.DataFrame":
+        """The labelled runs."""
+        return self.findings.runs
+
+    @property
+    def calibration(self) -> Calibration:
+        """What the runs say."""
+        return self.findings.calibration
+
+    @property
+    def judgements(self) -> tuple[Judgement, ...]:
+        """The verdicts: law one under both readings of degraded, law two, the drift argument."""
+        return self.findings.judgements
+
+    @property
+    def checks(self) -> tuple[Judgement, ...]:
+        """Both laws with the ceiling ignored; no verdicts."""
+        return self.findings.checks
 
     @property
     def counts(self) -> dict[str, int]:
@@ -82,8 +82,8 @@ class Comparison:
 
     @property
     def left_out(self) -> "pd.DataFrame":
-        """Runs that no fit uses: failed or unknown."""
-        return self.runs[self.runs["outcome"].isin([Outcome.FAILED.word, Outcome.UNKNOWN.word])]
+        """Runs that no fit uses: failed, unknown, or of a cell with too few seeds."""
+        return self.runs[self.runs[LEFT_OUT].str.startswith(FROM_ALL)]
 
     @property
     def versions(self) -> dict[str, dict[str, str]]:
@@ -105,6 +105,7 @@ class Comparison:
             "answer": self.answer.to_json(),
             "verdicts": [_judgement_json(one) for one in self.judgements],
             "checks": [_judgement_json(one) for one in self.checks],
+            **self.findings.to_json(),
             "interval_budgets": [
                 {"sync_interval": S, **budget.to_json()} for S, budget in self.calibration.interval_budgets
             ],
@@ -139,7 +140,7 @@ def compare(store: Path, *, rule: LabelRule = DEFAULT_RULE) -> Comparison:
     InputError
         If `store` is no sweep store, or no shard of it is finished.
 
-    Source: claims C1 and C2 (theory/claims.py).
+    Source: claims C1, C2 and C9 (theory/claims.py).
     """
     experiment = stored_experiment(store)
     dataset = open_sweep(store)
@@ -148,8 +149,8 @@ def compare(store: Path, *, rule: LabelRule = DEFAULT_RULE) -> Comparison:
         raise InputError(
             "SWEEP.zarr", "hold a finished shard", f"none of {len(flags)}", "Train it with python -m validation.run."
         )
-    runs = label_sweep(dataset, rule=rule)
-    calibration = calibrate(runs)
+    findings = find(label_sweep(dataset, rule=rule), measure(dataset, rule=rule))
+    calibration = findings.calibration
     return Comparison(
         store=store,
         experiment=experiment,
@@ -157,26 +158,10 @@ def compare(store: Path, *, rule: LabelRule = DEFAULT_RULE) -> Comparison:
         num_shards=len(flags),
         num_done=int(flags.sum()),
         rule=rule,
-        runs=runs,
-        calibration=calibration,
-        judgements=(
-            Judgement(DEGRADED_UNSTABLE, law_one(calibration)),
-            Judgement(DEGRADED_STABLE, law_one_collapsed_only(calibration)),
-            Judgement(DEGRADED_CENSORED, law_two(calibration)),
-        ),
-        checks=_checks(runs, calibration),
+        findings=findings,
         answer=answer(calibration, Question(horizon=experiment.max_steps)),
         map_fit=fit_map(calibration),
     )
-
-
-def _checks(runs: "pd.DataFrame", calibration: Calibration) -> tuple[Judgement, ...]:
-    seen = calibration.observations
-    left_out = seen.law_arm & ~calibration.budget_arm & seen.collapsed
-    if not left_out.any():
-        return ()
-    ignoring = calibrate(runs[runs["sync_interval"] >= 2])
-    return tuple(Judgement(CEILING_IGNORED, law(ignoring)) for law in (law_one, law_two))
 
 
 def _judgement_json(judgement: Judgement) -> dict[str, Any]:

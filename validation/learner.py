@@ -93,6 +93,7 @@ def train(
     """
     task, policy = task_of(experiment), policy_of(experiment)
     eval_prompts_NL = evaluation_prompts(experiment)
+    start = dict(sorted(start.items()))  # sums over all weights add in this order, whatever order they were stored in
     learner = {name: value.repeat(len(runs), 1, 1).requires_grad_() for name, value in start.items()}
     behavior = {name: value.repeat(len(runs), 1, 1) for name, value in start.items()}
     optimizer = make_optimizer(behavior, [run.learning_rate for run in runs], experiment.grpo)

@@ -1,8 +1,6 @@
 """The report of a comparison: one self-contained HTML page, without scripts and without network."""
 
-import html
 import json
-import re
 from collections.abc import Iterable
 
 from meanfield.answer import RISK
@@ -14,6 +12,8 @@ from theory.claims import CLAIMS, Claim
 from validation.comparison import Comparison
 from validation.config import Experiment
 from validation.figures import ABOVE_CEILING, ReportFigure, report_figures
+from validation.html_parts import bullets, code, section, table, text
+from validation.report_findings import drift_body, horizon_body
 from validation.report_style import STYLE
 
 _UNTESTED = {
@@ -60,47 +60,23 @@ def render(comparison: Comparison) -> str:
     title = f"driftlaw: {comparison.experiment.name}"
     sections = (
         _head(comparison),
-        _section("Answer", _answer(comparison)),
-        _section("Verdicts", _verdicts(comparison)),
-        _section("Figures", "".join(_figure(i, one) for i, one in enumerate(report_figures(comparison), 1))),
-        _section("Read with care", _care(comparison)),
-        _section("Not tested by this sweep", _untested(comparison)),
-        _section("How it was done", _method(comparison)),
+        section("Answer", _answer(comparison)),
+        section("Verdicts", _verdicts(comparison)),
+        section("Figures", "".join(_figure(i, one) for i, one in enumerate(report_figures(comparison), 1))),
+        section("Drift, and what it predicts", drift_body(comparison.findings)),
+        section("The same runs, cut shorter", horizon_body(comparison.findings)),
+        section("Read with care", _care(comparison)),
+        section("Not tested by this sweep", _untested(comparison)),
+        section("How it was done", _method(comparison)),
     )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{_text(title)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{text(title)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(sections)
         + "\n</main>\n</body>\n</html>\n"
     )
-
-
-def _text(value: object) -> str:
-    """Escaped, with true minus signs and with intervals that no line break can split."""
-    escaped = html.escape(str(value), quote=True)
-    signed = re.sub(r"(?<![\w.])-(?=\d)", "−", escaped)
-    return re.sub(r" (\[[^\]]*\])", lambda interval: "\u00a0" + interval[1].replace(" ", "\u00a0"), signed)
-
-
-def _code(value: str) -> str:
-    return f"<pre>{html.escape(value)}</pre>"
-
-
-def _section(title: str, body: str) -> str:
-    return f"<section>\n<h2>{_text(title)}</h2>\n{body}\n</section>"
-
-
-def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table from header text and cells that are HTML already."""
-    head = "".join(f"<th>{_text(name)}</th>" for name in header)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows)
-    return f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>'
-
-
-def _list(sentences: Iterable[str]) -> str:
-    return "<ul>" + "".join(f"<li>{_text(sentence)}</li>" for sentence in sentences) + "</ul>"
 
 
 def _numbers(values: Iterable[float]) -> str:
@@ -116,20 +92,28 @@ def _head(comparison: Comparison) -> str:
     unfinished = ""
     if comparison.num_done < comparison.num_shards:
         said = f"Unfinished sweep: {comparison.num_done} of {comparison.num_shards} shards done."
-        unfinished = f'<p class="alert">{_text(said)} The runs that are not there yet are unknown and left out.</p>'
+        unfinished = f'<p class="alert">{text(said)} The runs that are not there yet are unknown and left out.</p>'
+    ratio = f"ratio per {run.grpo.importance_sampling_level.replace('_', ' ')}"
+    sgd = run.grpo.sgd_momentum
+    optimizer = f"Adam (β1 = {run.grpo.adam_beta1:g})" if sgd is None else f"SGD (momentum {sgd:g})"
+    reward = "share of tokens before the first wrong one" if run.task.graded else "exact-match reward"
+    task = f"{run.task.name.replace('_', ' ')}, {run.task.length} of {run.task.num_symbols} symbols, {reward}"
+    blocks = run.policy.num_layers
+    architecture = {"mlp": "two-layer network", "transformer": f"transformer with {blocks} block(s)"}
+    policy = architecture[run.policy.architecture]
     facts = (
-        ("Task", f"sort {run.task.length} of {run.task.num_symbols} symbols, exact-match reward"),
-        ("Policy", f"two-layer network of width {run.policy.hidden_size}, pretrained to reward {start:.2f}"),
-        ("Algorithm", f"GRPO {clip}, no KL term, advantages {scale}, Adam, constant learning rate"),
+        ("Task", task),
+        ("Policy", f"{policy} of width {run.policy.hidden_size}, pretrained to reward {start:.2f}"),
+        ("Algorithm", f"GRPO {clip}, {ratio}, no KL term, advantages {scale}, {optimizer}, constant learning rate"),
         ("Batch", f"{run.grpo.num_prompts} prompts × {run.grpo.num_generations} generations per optimizer step"),
         ("Sync interval S", f"{_numbers(run.sync_interval)} optimizer steps"),
         ("Learning rate η", _numbers(run.learning_rate)),
         ("Seeds, length", f"{len(run.seed)} per cell, {run.max_steps} optimizer steps each"),
         ("Outcomes", f"{len(comparison.runs)} runs: {counts}"),
     )
-    listed = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts)
+    listed = "".join(f"<dt>{text(name)}</dt><dd>{text(value)}</dd>" for name, value in facts)
     return (
-        f"<header><h1>Sweep “{_text(run.name)}”: how much staleness does it survive?</h1>"
+        f"<header><h1>Sweep “{text(run.name)}”: how much staleness does it survive?</h1>"
         f"{unfinished}<dl>{listed}</dl></header>"
     )
 
@@ -152,9 +136,9 @@ def _answer(comparison: Comparison) -> str:
     rows = [
         (
             f"{row.sync_interval:g}",
-            _text(_said(row.max_learning_rate)),
-            _text("–" if row.safe_learning_rate is None else f"{row.safe_learning_rate:.2g}"),
-            _text(row.binding or "not known"),
+            text(_said(row.max_learning_rate)),
+            text("–" if row.safe_learning_rate is None else f"{row.safe_learning_rate:.2g}"),
+            text(row.binding or "not known"),
         )
         for row in answer.table
     ]
@@ -165,15 +149,15 @@ def _answer(comparison: Comparison) -> str:
         "set by",
     )
     return (
-        f'<p class="use">{_text(_plainly(comparison))}</p>\n<div class="tiles">{"".join(tiles)}</div>\n'
-        f'<p class="use">{_text(use)}</p>\n'
-        f"{_table(header, rows)}\n{_note(comparison)}"
+        f'<p class="use">{text(_plainly(comparison))}</p>\n<div class="tiles">{"".join(tiles)}</div>\n'
+        f'<p class="use">{text(use)}</p>\n'
+        f"{table(header, rows)}\n{_note(comparison)}"
     )
 
 
 def _plainly(comparison: Comparison) -> str:
     """The two verdicts, and what they mean for the reader, in one or two sentences."""
-    one, _, two = (judgement.verdict.word for judgement in comparison.judgements)
+    one, _, two, _ = (judgement.verdict.word for judgement in comparison.judgements)
     said = f"Law one (largest stable η ∝ 1/S) is {one}; law two (collapse after a fixed η·T) is {two}."
     if comparison.answer.critical_product.estimate is None:
         return f"{said} The boundary is not known from these runs."
@@ -187,7 +171,7 @@ def _plainly(comparison: Comparison) -> str:
 def _note(comparison: Comparison) -> str:
     share = f"{comparison.calibration.confidence:.0%}"
     said = f"Square brackets hold {share} intervals. Degraded runs count as unstable, like collapsed ones."
-    return f'<p class="note">{_text(said)}</p>'
+    return f'<p class="note">{text(said)}</p>'
 
 
 def _tile(name: str, meaning: str, estimate: Estimate) -> str:
@@ -195,8 +179,8 @@ def _tile(name: str, meaning: str, estimate: Estimate) -> str:
     interval = "" if estimate.low is None else f"[{estimate.low:.2g}, {estimate.high:.2g}]"
     doubt = "" if estimate.identified or estimate.estimate is None else "no constant by this fit: see the verdicts"
     return (
-        f'<div class="tile"><b>{_text(name)}</b><span>{_text(meaning)}</span><strong>{_text(value)}</strong>'
-        f"<span>{_text(interval)}</span><em>{_text(doubt)}</em></div>"
+        f'<div class="tile"><b>{text(name)}</b><span>{text(meaning)}</span><strong>{text(value)}</strong>'
+        f"<span>{text(interval)}</span><em>{text(doubt)}</em></div>"
     )
 
 
@@ -213,17 +197,17 @@ def _verdicts(comparison: Comparison) -> str:
         cell = _verdict_cell(comparison, record)
         if cell is None:
             continue
-        name = f"<b>{_text(record.id)}</b> {_text(record.title)}"
-        rule = "" if record.verdict_rule is None else f"<small>Rule: {_text(record.verdict_rule)}</small>"
-        rows.append((name, f"{_text(record.statement)}<small>{_text(record.source)}</small>{rule}", cell))
-    checks = "" if not comparison.checks else f'<p class="note">{_text(_WHY_CHECK)}</p>'
-    return f'<div class="verdicts">{_table(("claim", "what it says", "this sweep"), rows)}</div>\n{checks}'
+        name = f"<b>{text(record.id)}</b> {text(record.title)}"
+        rule = "" if record.verdict_rule is None else f"<small>Rule: {text(record.verdict_rule)}</small>"
+        rows.append((name, f"{text(record.statement)}<small>{text(record.source)}</small>{rule}", cell))
+    checks = "" if not comparison.checks else f'<p class="note">{text(_WHY_CHECK)}</p>'
+    return f'<div class="verdicts">{table(("claim", "what it says", "this sweep"), rows)}</div>\n{checks}'
 
 
 def _untested(comparison: Comparison) -> str:
     """The claims without a row among the verdicts, each with what would test it."""
     lines = [
-        f"<li><b>{record.id}</b> {_text(record.title)}. {_text(_UNTESTED[record.id])}</li>"
+        f"<li><b>{record.id}</b> {text(record.title)}. {text(_UNTESTED[record.id])}</li>"
         for record in CLAIMS
         if _verdict_cell(comparison, record) is None
     ]
@@ -231,13 +215,13 @@ def _untested(comparison: Comparison) -> str:
 
 
 def _chip(word: str) -> str:
-    return f'<span class="chip {word.replace(" ", "-")}">{_text(word)}</span>'
+    return f'<span class="chip {word.replace(" ", "-")}">{text(word)}</span>'
 
 
 def _verdict_cell(comparison: Comparison, record: Claim) -> str | None:
     """What the sweep says about a claim, as HTML; None if it does not test it."""
     said = [
-        f"<p>{_chip(one.verdict.word)} {_text(one.verdict.sentence)}<small>{_text(one.reading)}</small></p>"
+        f"<p>{_chip(one.verdict.word)} {text(one.verdict.sentence)}<small>{text(one.reading)}</small></p>"
         for one in comparison.judgements
         if one.verdict.claim_id == record.id
     ]
@@ -253,7 +237,7 @@ def _verdict_cell(comparison: Comparison, record: Claim) -> str | None:
 def _check(comparison: Comparison, record: Claim) -> str:
     """The same rule without the runs above the ceiling, said to be no verdict."""
     said = [
-        f"<p><small>{_text(check.reading)}: {_text(check.verdict.sentence)}</small></p>"
+        f"<p><small>{text(check.reading)}: {text(check.verdict.sentence)}</small></p>"
         for check in comparison.checks
         if check.verdict.claim_id == record.id
     ]
@@ -262,8 +246,8 @@ def _check(comparison: Comparison, record: Claim) -> str:
 
 def _figure(number: int, figure: ReportFigure) -> str:
     return (
-        f'<figure role="img" aria-label="{_text(figure.caption)}">\n{figure.svg}\n'
-        f"<figcaption><b>Figure {number}.</b> {_text(figure.caption)}</figcaption>\n</figure>"
+        f'<figure role="img" aria-label="{text(figure.caption)}">\n{figure.svg}\n'
+        f"<figcaption><b>Figure {number}.</b> {text(figure.caption)}</figcaption>\n</figure>"
     )
 
 
@@ -289,7 +273,7 @@ def _care(comparison: Comparison) -> str:
     edge = [_AT_THE_EDGE] if _at_the_edge(answer.budget_exponent) else []
     missing = [f"Not known: {sentence}." for sentence in answer.missing]
     warnings = [f"{_capital(sentence)}." for sentence in answer.warnings]
-    return _list([kept, *warnings, *edge, *missing, *next_runs])
+    return bullets([kept, *warnings, *edge, *missing, *next_runs])
 
 
 def _at_the_edge(slope: Estimate) -> bool:
@@ -319,10 +303,10 @@ def _method(comparison: Comparison) -> str:
         f"python -m meanfield.predict --runs report/runs.csv --horizon {comparison.experiment.max_steps}"
     )
     return (
-        f"<p>{_text(labels)}</p>\n<p>Runs made with {_text(made)}. Read with {_text(read)}.</p>\n"
+        f"<p>{text(labels)}</p>\n<p>Runs made with {text(made)}. Read with {text(read)}.</p>\n"
         "<p>To reproduce, save the experiment printed below as experiment.toml, then:</p>\n"
-        f"{_code(commands)}\n<details><summary>experiment.toml</summary>\n"
-        f"{_code(experiment_toml(comparison.experiment))}\n</details>"
+        f"{code(commands)}\n<details><summary>experiment.toml</summary>\n"
+        f"{code(experiment_toml(comparison.experiment))}\n</details>"
     )
 
 

@@ -1,0 +1,122 @@
+"""One setting of the measured laws: a sweep's kept data, what it says, and how the mean-field model predicts it."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meanfield import results
+from meanfield.curves import Curve, boundary_curve
+from meanfield.errors import InputError
+from meanfield.holdout import Holdout, holdout
+from meanfield.runs import read_runs
+from validation.compare import MEASURES_FILE, RUNS_FILE
+from validation.config import Experiment, experiment_from_mapping
+from validation.findings import LEFT_OUT, Findings, find
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ORDER = (
+    "sort",
+    "sort_clipped",
+    "long",
+    "small_batch",
+    "momentum",
+    "sgd",
+    "sequence",
+    "sequence_product",
+    "prefix_sum",
+    "reverse",
+    "transformer",
+)
+"""Order of the sweeps on the page; others follow by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A sweep read from its kept data.
+
+    Parameters
+    ----------
+    findings : Findings
+    experiment : Experiment
+    """
+
+    findings: Findings
+    experiment: Experiment
+
+    @property
+    def name(self) -> str:
+        """Name of the experiment."""
+        return self.experiment.name
+
+    @cached_property
+    def held_out(self) -> Holdout:
+        """Predictions for half of the S values from the other half."""
+        return holdout(self.findings.runs)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return every number of the setting as plain JSON values."""
+        findings, calibration = self.findings, self.findings.calibration
+        exponents = (
+            "boundary_exponent",
+            "boundary_exponent_given_time",
+            "boundary_exponent_collapsed_only",
+            "boundary_exponent_collapsed_only_given_time",
+            "budget_exponent",
+            "budget_exponent_without_degraded",
+        )
+        products = ("critical_product", "budget", "learning_rate_ceiling")
+        return {
+            "name": self.name,
+            "experiment": json.loads(self.experiment.to_json()),
+            "versions": json.loads(findings.measures.attrs["versions"]),
+            "outcomes": _counts(findings.runs["outcome"]),
+            "left_out": _counts(findings.runs[LEFT_OUT].replace("", np.nan).dropna()),
+            **{name: getattr(calibration, name).to_json() for name in (*exponents, *products)},
+            "interval_budgets": [{"sync_interval": S, **one.to_json()} for S, one in calibration.interval_budgets],
+            "verdicts": [
+                {"claim": one.verdict.claim_id, "reading": one.reading, "verdict": one.verdict.word}
+                | {"sentence": one.verdict.sentence}
+                for one in findings.judgements
+            ],
+            **findings.to_json(),
+            "holdout": self.held_out.to_json(),
+        }
+
+    @cached_property
+    def boundary(self) -> Curve | None:
+        """The fitted boundary at the measured S >= 2; None where there is none."""
+        calibration = self.findings.calibration
+        if calibration.boundary is None or calibration.boundary.log_rate is None:
+            return None
+        intervals = [S for S in self.experiment.sync_interval if S >= 2]
+        return boundary_curve(calibration.boundary, sync_intervals=intervals, confidence=calibration.confidence)
+
+
+def read_setting(folder: Path) -> Setting:
+    """Read what validation.compare wrote for one sweep.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, cannot be read, or is not of this sweep.
+    """
+    measures = results.load(folder / MEASURES_FILE)
+    if measures.attrs["schema"] != results.MEASURES.name:
+        way_out = "Make it with python -m validation.compare."
+        raise InputError(MEASURES_FILE, f"have the schema {results.MEASURES.name}", measures.attrs["schema"], way_out)
+    experiment = experiment_from_mapping(json.loads(measures.attrs["experiment"]))
+    runs = read_runs(folder / RUNS_FILE)
+    if len(runs) != len(experiment.runs):
+        way_out = "Both files must come from one call of validation.compare."
+        raise InputError(str(folder / RUNS_FILE), f"hold {len(experiment.runs)} runs", len(runs), way_out)
+    return Setting(find(runs, measures), experiment)
+
+
+def _counts(words: "pd.Series[str]") -> dict[str, int]:
+    return {str(word): int(count) for word, count in words.value_counts().sort_index().items()}
