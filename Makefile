@@ -5,13 +5,26 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 OUT := build/demo
 
-.PHONY: demo test lint clean
+LAWS := sort sort_clipped long small_batch momentum sgd sequence sequence_product prefix_sum reverse transformer
+LAWS_OUT := docs/laws
+
+.PHONY: demo test lint laws check-laws clean
 
 demo: $(VENV)/.validation
 	$(BIN)/python -m validation.run validation/experiments/demo.toml --store $(OUT)/sweep.zarr
 	$(BIN)/python -m validation.compare $(OUT)/sweep.zarr --out $(OUT)
 	$(BIN)/python -m meanfield.predict --runs $(OUT)/runs.csv --horizon 800
 	@echo "The report is $(OUT)/report.html: open it in a browser."
+
+# Hours, and no third command: `make demo` and `make test` do not need these.
+laws: $(VENV)/.validation
+	set -e; for name in $(LAWS); do \
+	  $(BIN)/python -m validation.run validation/experiments/laws/$$name.toml --store build/laws/$$name.zarr; done
+	$(BIN)/python -m validation.compare $(LAWS:%=build/laws/%.zarr) --out $(LAWS_OUT)
+	$(BIN)/python -m validation.laws $(LAWS_OUT) --page docs/laws.md
+
+check-laws: $(VENV)/.validation
+	$(BIN)/python -m validation.rerun validation/experiments/laws/sort.toml --measures $(LAWS_OUT)/sort/measures.nc
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest

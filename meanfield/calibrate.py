@@ -235,7 +235,7 @@ def _reference(boundary: BoundaryPosterior | None) -> float | None:
     return boundary.reference_sync_interval if boundary is not None and _has_law(boundary) else None
 
 
-def _unstable_probability(arm: Observations, boundary: BoundaryPosterior | None) -> Array:
+def unstable_probability(arm: Observations, boundary: BoundaryPosterior | None) -> Array:
     """P(unstable) of each run of the power-law arm; 1 where no stable run bounds it."""
     probability = np.ones(len(arm))
     if boundary is None or not _has_law(boundary):
@@ -260,7 +260,7 @@ def _time_law(
     arm = observations.where(_budget_arm(observations, boundary))
     if arm.timed.sum() < MIN_COLLAPSED:
         return None
-    return fit_budget(arm, unstable_probability=_unstable_probability(arm, boundary), slope_axis=slope_axis)
+    return fit_budget(arm, unstable_probability=unstable_probability(arm, boundary), slope_axis=slope_axis)
 
 
 def _combination(observations: Observations, unstable: Mask, boundary: BoundaryPosterior | None) -> Combination:

@@ -173,7 +173,7 @@ class _CycleEnds:
         data = np.column_stack(columns)[self.near]
         if len(data) < MIN_RUNS or len(np.unique(data[:, 0])) < 2 or len(np.unique(data[:, 1])) < 2:
             return np.full(1, np.nan), np.full(1, np.nan)
-        slopes = np.array([_slopes(data[rows]) for rows in resamples(len(data))])
+        slopes, _ = _lines(data[resamples(len(data))])
         return slopes[:, 0], slopes[:, 1]
 
     def mean_of(self, name: str) -> Array:
@@ -182,7 +182,8 @@ class _CycleEnds:
         values = values[np.isfinite(values)]
         if len(values) < MIN_RUNS:
             return np.full(1, np.nan)
-        return np.array([values[rows].mean() for rows in resamples(len(values))])
+        means: Array = values[resamples(len(values))].mean(axis=1)
+        return means
 
 
 def _on_boundary(table: _CycleEnds, calibration: Calibration) -> tuple[tuple[BoundaryDrift, ...], Estimate]:
@@ -217,11 +218,9 @@ def _at_rate(table: _CycleEnds, S: float, name: str, log_rate: Array) -> Array:
         return np.full(NUM_RESAMPLES, np.nan)
     draws = np.random.default_rng(_SEED).choice(log_rate, NUM_RESAMPLES)
     draws = np.clip(draws, x.min(), x.max())
-    atoms = []
-    for rows, at in zip(resamples(len(x)), draws, strict=True):
-        (slope,), middle = _slopes(np.column_stack([x, y])[rows]), (x[rows].mean(), y[rows].mean())
-        atoms.append(np.exp(middle[1] + slope * (at - middle[0])))
-    return np.array(atoms)
+    slopes, middles = _lines(np.column_stack([x, y])[resamples(len(x))])
+    atoms: Array = np.exp(middles[:, 1] + slopes[:, 0] * (draws - middles[:, 0]))
+    return atoms
 
 
 def _lag_slope(measures: xr.Dataset, calibration: Calibration, shortest: int) -> Array:
@@ -237,7 +236,8 @@ def _lag_slope(measures: xr.Dataset, calibration: Calibration, shortest: int) ->
         return np.full(1, np.nan)
     x = np.log(lag[chosen]) - np.log(lag[chosen]).mean()
     slopes = np.log(curves) @ x / (x @ x)
-    return np.array([slopes[rows].mean() for rows in resamples(len(slopes))])
+    means: Array = slopes[resamples(len(slopes))].mean(axis=1)
+    return means
 
 
 def resamples(count: int) -> NDArray[np.int64]:
@@ -246,11 +246,18 @@ def resamples(count: int) -> NDArray[np.int64]:
     return rows
 
 
-def _slopes(data: Array) -> Array:
-    """Least-squares slopes of the last column on the others."""
-    centred = data - data.mean(axis=0)
-    slopes: Array = np.linalg.lstsq(centred[:, :-1], centred[:, -1], rcond=None)[0]
-    return slopes
+def _lines(data: Array) -> tuple[Array, Array]:
+    """Least-squares slopes of the last column on the others, and the means of all, for each resample.
+
+    Shapes: (resamples, rows, columns) -> (resamples, columns - 1), (resamples, columns). A resample without spread
+    gets slopes of zero.
+    """
+    middles = data.mean(axis=1)
+    centred = data - middles[:, None, :]
+    x, y = centred[..., :-1], centred[..., -1:]
+    transposed = np.swapaxes(x, 1, 2)
+    slopes: Array = (np.linalg.pinv(transposed @ x, hermitian=True) @ (transposed @ y))[..., 0]
+    return slopes, middles
 
 
 def _estimate(atoms: Array, calibration: Calibration) -> Estimate:

@@ -103,12 +103,12 @@ def _mean(values: Array, confidence: float) -> Estimate:
     finite = values[np.isfinite(values)].astype(np.float64)
     if len(finite) < MIN_RUNS:
         return Estimate.unknown()
-    atoms = np.array([finite[rows].mean() for rows in resamples(len(finite))])
-    return Estimate.from_atoms(atoms, confidence=confidence)
+    return Estimate.from_atoms(finite[resamples(len(finite))].mean(axis=1), confidence=confidence)
 
 
 def _medians(values: Array) -> Array | None:
     finite = values[np.isfinite(values)].astype(np.float64)
     if len(finite) < MIN_RUNS:
         return None
-    return np.array([np.median(finite[rows]) for rows in resamples(len(finite))])
+    medians: Array = np.median(finite[resamples(len(finite))], axis=1)
+    return medians

@@ -13,6 +13,7 @@ from meanfield.estimate import Estimate
 from meanfield.growth import DriftGrowth, drift_growth, drift_verdict
 from meanfield.outcomes import Outcome
 from meanfield.persistence import Persistence, persistence
+from meanfield.time_surface import TimeSurface, fit_time_surface
 from meanfield.verdicts import Verdict, law_one, law_one_collapsed_only, law_two
 from validation.measures import cut_runs
 
@@ -76,6 +77,8 @@ class Findings:
         budget; empty if no collapse is left out for that reason. No verdicts.
     growth : DriftGrowth
     persistence : Persistence
+    times, times_of_declines : TimeSurface
+        Exponents of the collapse time in eta and in S; degraded runs censored at their onset, and counted at it.
     """
 
     runs: "pd.DataFrame"
@@ -85,6 +88,8 @@ class Findings:
     checks: tuple[Judgement, ...]
     growth: DriftGrowth
     persistence: Persistence
+    times: TimeSurface
+    times_of_declines: TimeSurface
 
     def to_json(self) -> dict[str, Any]:
         """Return growth of the drift, cuts and the form that they support as plain JSON values."""
@@ -100,6 +105,8 @@ class Findings:
         contrasts = [_numbers_json(vars(one)) for one in self.persistence.contrasts]
         distances = {name: getattr(self.persistence, name).to_json() for name in ("exit_distance", "exit_spread")}
         return {
+            "times": _numbers_json(vars(self.times)),
+            "times_of_declines": _numbers_json(vars(self.times_of_declines)),
             "growth": {**growth, "on_boundary": drifts},
             "cuts": cuts,
             "forms": forms,
@@ -180,6 +187,8 @@ def find(runs: "pd.DataFrame", measures: "xr.Dataset") -> Findings:
         checks=_checks(runs[~reasons.isin([FEW_SEEDS])], calibration),
         growth=growth,
         persistence=persistence(measures, calibration=calibration),
+        times=fit_time_surface(calibration, degraded_counts=False),
+        times_of_declines=fit_time_surface(calibration, degraded_counts=True),
     )
 
 

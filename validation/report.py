@@ -13,7 +13,7 @@ from validation.comparison import Comparison
 from validation.config import Experiment
 from validation.figures import ABOVE_CEILING, ReportFigure, report_figures
 from validation.html_parts import bullets, code, section, table, text
-from validation.report_findings import drift_body, horizon_body
+from validation.report_findings import drift_body, horizon_body, times_body
 from validation.report_style import STYLE
 
 _UNTESTED = {
@@ -64,6 +64,7 @@ def render(comparison: Comparison) -> str:
         section("Verdicts", _verdicts(comparison)),
         section("Figures", "".join(_figure(i, one) for i, one in enumerate(report_figures(comparison), 1))),
         section("Drift, and what it predicts", drift_body(comparison.findings)),
+        section("Collapse times over η and S", times_body(comparison.findings)),
         section("The same runs, cut shorter", horizon_body(comparison.findings)),
         section("Read with care", _care(comparison)),
         section("Not tested by this sweep", _untested(comparison)),

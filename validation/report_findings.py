@@ -38,6 +38,18 @@ def _numbers(point: BoundaryDrift) -> tuple[Estimate, ...]:
     return point.learning_rate, point.drift, point.behavior_k3, point.effective_sample_size
 
 
+def times_body(findings: Findings) -> str:
+    """Collapse times with the exponents in eta and in S both free."""
+    readings = (("collapses", findings.times), ("all declines", findings.times_of_declines))
+    rows = [
+        [text(cell) for cell in (name, one.with_rate.said(), one.with_interval.said(), one.scatter.said())]
+        for name, one in readings
+    ]
+    header = ("times of", "slope of log T on log η", "slope of log T on log S", "scatter of log T")
+    said = "Law two says −1 and 0, whatever S. Runs at S ≥ 2 below the ceiling; what did not collapse is censored."
+    return f'<p class="note">{text(said)}</p>\n{table(header, rows)}'
+
+
 def horizon_body(findings: Findings) -> str:
     """The boundary at every horizon, and which form the runs cut at two horizons support."""
     intervals = sorted({S for cut in findings.cuts for S, _ in cut.max_rates})

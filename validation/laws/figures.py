@@ -9,8 +9,8 @@ import numpy as np
 from meanfield import plot_style as style
 from meanfield.estimate import Estimate
 from meanfield.outcomes import Outcome
-from validation.laws_text import FIGURES
-from validation.settings import Setting
+from validation.laws.setting import Setting
+from validation.laws.text import FIGURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ _LAW_COLOURS = ("#1f8a70", "#8a63c9", "#d5482a")
 
 
 def draw_all(settings: Sequence[Setting], folder: Path) -> None:
-    """Write one PNG per figure of `validation.laws_text.FIGURES` to the folder."""
+    """Write one PNG per figure of `validation.laws.text.FIGURES` to the folder."""
     import matplotlib as mpl
 
     draws: dict[str, Callable[[Sequence[Setting]], Figure]] = {
@@ -228,6 +228,8 @@ def _cosine(setting: Setting, axes: "Axes") -> dict[str, Any]:
 
 def _holdout(setting: Setting, axes: "Axes") -> dict[str, Any]:
     handles: dict[str, Any] = {}
+    if setting.held_out is None:
+        return handles
     times = setting.held_out.collapse_times
     for S, (colour, marker) in style.interval_styles(setting.findings.runs["sync_interval"]).items():
         here = times[times["sync_interval"] == S]

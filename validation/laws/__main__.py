@@ -13,7 +13,7 @@ import typer
 from meanfield.errors import InputError
 
 if TYPE_CHECKING:
-    from validation.settings import Setting
+    from validation.laws.setting import Setting
 
 NUMBERS_FILE = "laws.json"
 """Every number of the page; the page is made from it."""
@@ -27,9 +27,9 @@ def main(
     from rich.progress import track
 
     from meanfield.files import write_text
-    from validation.laws_figures import draw_all
-    from validation.laws_page import render
-    from validation.settings import read_setting
+    from validation.laws.figures import draw_all
+    from validation.laws.page import render
+    from validation.laws.setting import read_setting
 
     folders = setting_folders(folder)
     settings: list[Setting] = []
@@ -51,7 +51,7 @@ def setting_folders(folder: Path) -> list[Path]:
     InputError
         If there is none.
     """
-    from validation.settings import ORDER
+    from validation.laws.setting import ORDER
 
     found = {path.parent.name: path.parent for path in folder.glob("*/measures.nc")}
     if not found:

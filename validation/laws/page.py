@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from theory.claims import claim
-from validation.laws_text import CONTRASTS, FIGURES, HEAD, HOW_TO_READ, REPRODUCE, SETTINGS, Contrast
+from validation.laws.text import CONTRASTS, FIGURES, HEAD, HOW_TO_READ, REPRODUCE, SETTINGS, Contrast
 
 Numbers = dict[str, Any]
 
@@ -36,7 +36,13 @@ def render(numbers: Numbers, *, folder: Path, page: Path) -> str:
         _section("Verdicts", _verdicts(settings)),
         _section("What was run", _runs(settings)),
         _section("Law one: the boundary", _figure("exponents", link), _boundary(settings), _figure("phases", link)),
-        _section("Law two: the budget", _figure("budgets", link), _budgets(settings), _interval_budgets(settings)),
+        _section(
+            "Law two: the budget",
+            _figure("budgets", link),
+            _budgets(settings),
+            _times(settings),
+            _interval_budgets(settings),
+        ),
         _section("Which constraint binds: the horizon cut", _figure("horizons", link), _horizons(settings)),
         _section("Drift, and what it predicts", _figure("drift", link), _growth(settings), _on_boundary(settings)),
         _section("Do directions persist?", _figure("cosines", link), _persistence(settings)),
@@ -145,6 +151,23 @@ def _budgets(settings: list[Numbers]) -> str:
         "its largest over smallest over S": lambda one: _two(one["persistence"]["exit_spread"]),
     }
     return _by_sweep(settings, columns)
+
+
+def _times(settings: list[Numbers]) -> str:
+    def of(reading: str, name: str) -> Callable[[Numbers], str]:
+        return lambda one: _two(one[reading][name])
+
+    columns: dict[str, Callable[[Numbers], str]] = {
+        "T ∝ η^…": of("times", "with_rate"),
+        "T ∝ S^…": of("times", "with_interval"),
+        "so boundary exponent at one horizon": of("times", "boundary_exponent"),
+        "and η_max ∝ T^…": of("times", "horizon_exponent"),
+        "scatter of log T": of("times", "scatter"),
+        "collapses": lambda one: str(one["times"]["num_events"]),
+        "all declines: T ∝ η^…": of("times_of_declines", "with_rate"),
+        "all declines: T ∝ S^…": of("times_of_declines", "with_interval"),
+    }
+    return "Collapse times with both exponents free; law two says −1 and 0:\n\n" + _by_sweep(settings, columns)
 
 
 def _interval_budgets(settings: list[Numbers]) -> str:
@@ -261,10 +284,12 @@ def _holdout(settings: list[Numbers]) -> str:
             score["model"],
             _two(score["log_score"], 3),
             _two(score["brier"], 3),
+            _two(score["log_score_lead"], 3),
             _two(score["log_time_ratio"]),
             _two(score["within_factor_two"]),
         ]
         for one in settings
+        if one["holdout"] is not None
         for score in one["holdout"]["scores"]
     ]
     header = (
@@ -272,6 +297,7 @@ def _holdout(settings: list[Numbers]) -> str:
         "model",
         "log score per run [nat], higher is better",
         "Brier score, lower is better",
+        "log score of persistent drift less its own",
         "median log(measured/predicted collapse step)",
         "share within a factor 2",
     )

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meanfield import results
+from meanfield.calibrate import calibrate
 from meanfield.curves import Curve, boundary_curve
 from meanfield.errors import InputError
-from meanfield.holdout import Holdout, holdout
+from meanfield.fit_persistent import fit_persistent
+from meanfield.holdout import MIN_INTERVALS, Holdout, holdout
+from meanfield.outcomes import Outcome
 from meanfield.runs import read_runs
 from validation.compare import MEASURES_FILE, RUNS_FILE
 from validation.config import Experiment, experiment_from_mapping
-from validation.findings import LEFT_OUT, Findings, find
+from validation.findings import FROM_ALL, LEFT_OUT, Findings, find
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,9 +58,22 @@ class Setting:
         return self.experiment.name
 
     @cached_property
-    def held_out(self) -> Holdout:
-        """Predictions for half of the S values from the other half."""
-        return holdout(self.findings.runs)
+    def held_out(self) -> Holdout | None:
+        """Predictions for half of the S values from the other half; None with too few S for two halves.
+
+        Any decline counts, at its onset: it is what the boundary is made of.
+        """
+        stale = [S for S in self.experiment.sync_interval if S >= 2]
+        return holdout(_declines(self.findings.runs)) if len(stale) >= MIN_INTERVALS else None
+
+    @cached_property
+    def honest_log_ratio(self) -> float | None:
+        """Log likelihood ratio [nat] of persistent drift with an honest signal, h > 0, over h = 0, by the declines."""
+        calibration = calibrate(_declines(self.findings.runs))
+        free, without = fit_persistent(calibration), fit_persistent(calibration, without=("honest_drive",))
+        if free.log_likelihood is None or without.log_likelihood is None:
+            return None
+        return free.log_likelihood - without.log_likelihood
 
     def to_json(self) -> dict[str, Any]:
         """Return every number of the setting as plain JSON values."""
@@ -85,7 +101,8 @@ class Setting:
                 for one in findings.judgements
             ],
             **findings.to_json(),
-            "holdout": self.held_out.to_json(),
+            "honest_log_ratio": self.honest_log_ratio,
+            "holdout": None if self.held_out is None else self.held_out.to_json(),
         }
 
     @cached_property
@@ -116,6 +133,12 @@ def read_setting(folder: Path) -> Setting:
         way_out = "Both files must come from one call of validation.compare."
         raise InputError(str(folder / RUNS_FILE), f"hold {len(experiment.runs)} runs", len(runs), way_out)
     return Setting(find(runs, measures), experiment)
+
+
+def _declines(runs: "pd.DataFrame") -> "pd.DataFrame":
+    """The runs with degraded ones as collapsed at their onset, cells that no verdict uses left out."""
+    used = runs[~runs[LEFT_OUT].str.startswith(FROM_ALL)]
+    return used.assign(outcome=used["outcome"].replace(Outcome.DEGRADED.word, Outcome.COLLAPSED.word))
 
 
 def _counts(words: "pd.Series[str]") -> dict[str, int]:
