@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from meanfield.persistent import persistent_exits
+
 
 def log_logistic(z):
     return -math.log1p(math.exp(-z)) if z > -30 else z
@@ -58,3 +60,31 @@ def _quantiles(axis, weights):
     edges = np.append(axis - 0.5 * step, axis[-1] + 0.5 * step)
     cumulative = np.append(0.0, np.cumsum(weights)) / weights.sum()
     return np.interp([0.05, 0.5, 0.95], cumulative, edges)
+
+
+def plain_persistent(runs, parameters, scatter, *, outlier_share, horizon):
+    """Log likelihood of persistent drift, run by run from the table; `runs` holds finite S >= 2 only."""
+
+    def by(step, median):
+        if step <= 0 or not math.isfinite(median):
+            return 0.0
+        return 0.5 * math.erfc(-math.log(step / median) / scatter / math.sqrt(2.0))
+
+    total = 0.0
+    for run in runs.itertuples():
+        exits = persistent_exits(
+            parameters, sync_intervals=run.sync_interval, learning_rates=run.learning_rate, horizon=horizon
+        )
+        median = float(exits.cumulative_learning_rate) / run.learning_rate
+
+        def outlier_by(step, length=run.steps):
+            return 0.5 * math.log(1.0 + step) / math.log(1.0 + length)
+
+        if run.outcome == "collapsed":
+            low, high = run.collapse_step - 1, run.collapse_step
+            follows, strays = by(high, median) - by(low, median), outlier_by(high) - outlier_by(low)
+        else:
+            watched = run.steps if run.outcome == "stable" else run.collapse_step - 1
+            follows, strays = 1.0 - by(watched, median), 1.0 - outlier_by(watched)
+        total += math.log((1.0 - outlier_share) * follows + outlier_share * strays)
+    return total

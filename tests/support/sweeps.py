@@ -3,8 +3,11 @@
 import numpy as np
 import pandas as pd
 
+from meanfield.persistent import persistent_exits
+
 INTERVALS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 RATES = tuple(np.geomspace(1e-4, 3e-2, 7))
+PERSISTENT_RATES = tuple(np.geomspace(5e-4, 3e-2, 8))
 
 
 def draw_sweep(
@@ -53,3 +56,25 @@ def draw_sweep(
                         }
                     )
     return pd.DataFrame(rows)
+
+
+def draw_persistent(seed, parameters, *, scatter=0.2, steps=800, num_seeds=3):
+    """One row a run that follows persistent drift, its collapse step spread log-normally between seeds."""
+    rng = np.random.default_rng(seed)
+    S, eta, replica = (
+        axis.ravel() for axis in np.meshgrid(INTERVALS, PERSISTENT_RATES, np.arange(num_seeds), indexing="ij")
+    )
+    exits = persistent_exits(parameters, sync_intervals=S, learning_rates=eta, horizon=100 * steps)
+    onset = np.maximum(1.0, np.ceil(exits.collapse_step * np.exp(scatter * rng.normal(size=S.size))))
+    collapsed = onset <= steps
+    return pd.DataFrame(
+        {
+            "run": [f"S{run[0]:g}-lr{run[1]:.9g}-{run[2]}" for run in zip(S, eta, replica, strict=True)],
+            "sync_interval": S,
+            "learning_rate": eta,
+            "steps": steps,
+            "outcome": np.where(collapsed, "collapsed", "stable"),
+            "collapse_step": np.where(collapsed, onset, np.nan),
+            "seed": replica,
+        }
+    )
