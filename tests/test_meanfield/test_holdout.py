@@ -136,6 +136,15 @@ def test_degraded_runs_count_until_their_onset():
     held = holdout(runs, generations=3)
     assert by_name(held)[CONSTANT].num_runs == len(runs) - 1
     assert by_name(held)[CONSTANT].num_collapsed == len(fallen) - len(fallen[::4])
+    logs = []
+    for direction in held.directions:
+        here = runs[runs["sync_interval"].isin(direction.held_out) & (runs.index != fallen[0])]
+        onset = here["collapse_step"].to_numpy() - 1.0
+        watched = np.where(here["outcome"] == "degraded", onset, here["steps"])
+        S, eta, steps = (here[name].to_numpy(float) for name in ("sync_interval", "learning_rate", "steps"))
+        p = direction.fit.collapsed_by(watched, sync_interval=S, learning_rate=eta, steps=steps)
+        logs.append(np.log(np.where(here["outcome"] == "collapsed", p, 1.0 - p)))
+    assert by_name(held)[MODEL].log_score.estimate == pytest.approx(np.concatenate(logs).mean())
 
 
 # --- what it says
