@@ -12,6 +12,7 @@ from theory.claims import CLAIMS, Claim
 from validation.comparison import Comparison
 from validation.config import Experiment
 from validation.figures import ABOVE_CEILING, ReportFigure, report_figures
+from validation.findings import LEFT_OUT
 from validation.html_parts import bullets, code, section, table, text
 from validation.report_findings import drift_body, horizon_body, times_body
 from validation.report_style import STYLE
@@ -253,18 +254,7 @@ def _figure(number: int, figure: ReportFigure) -> str:
 
 
 def _care(comparison: Comparison) -> str:
-    left_out = comparison.left_out
-    if left_out.empty:
-        kept = "No run was left out."
-    else:
-        rows = list(zip(left_out["run"], left_out["outcome"], strict=True))
-        named = ", ".join(f"{run} ({word})" for run, word in rows[:_MAX_LISTED])
-        more = f" and {len(rows) - _MAX_LISTED} more" if len(rows) > _MAX_LISTED else ""
-        runs = "1 run is" if len(rows) == 1 else f"{len(rows)} runs are"
-        kept = (
-            f"{runs} left out of every fit, having failed (a reward that is not finite) or with an unknown outcome "
-            f"(not run yet, or never above the floor): {named}{more}."
-        )
+    kept = _kept(comparison)
     answer = comparison.answer
     next_runs = [
         f"Run next: S = {run.sync_interval:g}, η = {run.learning_rate:.2g}, {run.steps} steps, {run.seeds} seeds, to "
@@ -275,6 +265,19 @@ def _care(comparison: Comparison) -> str:
     missing = [f"Not known: {sentence}." for sentence in answer.missing]
     warnings = [f"{_capital(sentence)}." for sentence in answer.warnings]
     return bullets([kept, *warnings, *edge, *missing, *next_runs])
+
+
+def _kept(comparison: Comparison) -> str:
+    """Which runs no fit uses, and why; all reasons of all runs are in the runs table."""
+    left_out = comparison.left_out
+    if left_out.empty:
+        return "No run was left out of every fit; what single fits leave out is said in the runs table."
+    told = []
+    for reason, runs in left_out.groupby(LEFT_OUT, sort=True)["run"]:
+        more = f" and {len(runs) - _MAX_LISTED} more" if len(runs) > _MAX_LISTED else ""
+        told.append(f"{len(runs)}: {str(reason).split(': ')[1]} ({', '.join(runs[:_MAX_LISTED])}{more})")
+    runs = "1 run is" if len(left_out) == 1 else f"{len(left_out)} runs are"
+    return f"{runs} left out of every fit. {'; '.join(told)}."
 
 
 def _at_the_edge(slope: Estimate) -> bool:
