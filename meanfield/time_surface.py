@@ -7,7 +7,7 @@ eta_max ~ S^(-c/b) * T^(-1/b), so the boundary exponent of a finite horizon is -
 A run that did not collapse counts as in `meanfield.budget`: it is unstable with the probability that the boundary gives
 it, and then had not collapsed when it was last seen. Maximum likelihood; intervals from the curvature at the maximum
 (normal, drawn with a fixed seed).
-Source: claims C1 and C2 (theory/claims.py).
+Source: claims C1, C2 and C6 (theory/claims.py).
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ class TimeSurface:
         -b and -c: slopes of log T on log eta and on log S.
     boundary_exponent, horizon_exponent : Estimate [1]
         -c/b and -1/b: slopes of log eta_max on log S and on log T that follow.
+    rate_less_interval : Estimate [1]
+        b - c: 1 if eta*T at collapse depends on S*eta alone (claim C6), for then T ~ (S*eta)^(-c) / eta.
     scatter : Estimate [1]
         Standard deviation of log T between seeds.
     num_events : int
@@ -51,6 +53,7 @@ class TimeSurface:
     with_interval: Estimate
     boundary_exponent: Estimate
     horizon_exponent: Estimate
+    rate_less_interval: Estimate
     scatter: Estimate
     num_events: int
 
@@ -112,6 +115,7 @@ def _summary(loss: _Loss, confidence: float) -> TimeSurface:
         "with_interval": interval,
         "boundary_exponent": -interval[falls] / rate[falls],
         "horizon_exponent": 1.0 / rate[falls],
+        "rate_less_interval": interval - rate,
         "scatter": np.exp(draws[:, 3]),
     }
     said = {name: Estimate.from_atoms(one, confidence=confidence) for name, one in atoms.items()}
@@ -120,7 +124,7 @@ def _summary(loss: _Loss, confidence: float) -> TimeSurface:
 
 def _unknown(num_events: int) -> TimeSurface:
     nothing = Estimate.unknown()
-    return TimeSurface(nothing, nothing, nothing, nothing, nothing, num_events)
+    return TimeSurface(nothing, nothing, nothing, nothing, nothing, nothing, num_events)
 
 
 def _curvature(loss: _Loss, best: Array) -> Array:

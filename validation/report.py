@@ -273,9 +273,9 @@ def _kept(comparison: Comparison) -> str:
     if left_out.empty:
         return "No run was left out of every fit; what single fits leave out is said in the runs table."
     told = []
-    for reason, runs in left_out.groupby(LEFT_OUT, sort=True)["run"]:
-        more = f" and {len(runs) - _MAX_LISTED} more" if len(runs) > _MAX_LISTED else ""
-        told.append(f"{len(runs)}: {str(reason).split(': ')[1]} ({', '.join(runs[:_MAX_LISTED])}{more})")
+    for reason, named in left_out.groupby(LEFT_OUT, sort=True)["run"]:
+        more = f" and {len(named) - _MAX_LISTED} more" if len(named) > _MAX_LISTED else ""
+        told.append(f"{len(named)}: {str(reason).split(': ')[1]} ({', '.join(named[:_MAX_LISTED])}{more})")
     runs = "1 run is" if len(left_out) == 1 else f"{len(left_out)} runs are"
     return f"{runs} left out of every fit. {'; '.join(told)}."
 

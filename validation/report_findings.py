@@ -42,10 +42,10 @@ def times_body(findings: Findings) -> str:
     """Collapse times with the exponents in eta and in S both free."""
     readings = (("collapses", findings.times), ("all declines", findings.times_of_declines))
     rows = [
-        [text(cell) for cell in (name, one.with_rate.said(), one.with_interval.said(), one.scatter.said())]
+        [text(name), *(text(number.said()) for number in (one.with_rate, one.with_interval, one.rate_less_interval))]
         for name, one in readings
     ]
-    header = ("times of", "slope of log T on log η", "slope of log T on log S", "scatter of log T")
+    header = ("times of", "slope of log T on log η", "slope on log S", "1 if η·T depends on S·η alone")
     said = "Law two says −1 and 0, whatever S. Runs at S ≥ 2 below the ceiling; what did not collapse is censored."
     return f'<p class="note">{text(said)}</p>\n{table(header, rows)}'
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _DPI = 110
 _PER_ROW = 4
+_SEED_SPREAD = 1.09
 _LAW_COLOURS = ("#1f8a70", "#8a63c9", "#d5482a")
 
 
@@ -97,8 +98,8 @@ def _exponents(settings: Sequence[Setting]) -> "Figure":
     left.set_ylim(len(settings) - 0.4, -1.0)
     left.set_xlim(-2.2, 0.4)
     right.set_xlim(-3.1, 0.1)
-    style.dress(left, title="Boundary: slope of log η_max on log S", x="exponent", y="")
-    style.dress(right, title="Collapse: slope of log T on log η", x="exponent", y="")
+    style.dress(left, title="Boundary: slope of log η_max on log S", x="", y="")
+    style.dress(right, title="Collapse: slope of log T on log η", x="", y="")
     for axes in (left, right):
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, frameon=False)
     return figure
@@ -118,31 +119,29 @@ def _forest(axes: "Axes", rows: dict[str, list[Estimate]]) -> None:
 
 
 def _phase(setting: Setting, axes: "Axes") -> dict[str, Any]:
-    """Share of unstable seeds per cell as a shade, the fitted boundary with its band."""
-    outcome = setting.findings.measures["outcome"].isel(horizon=-1)
-    known = outcome.isin([Outcome.STABLE.code, Outcome.DEGRADED.code, Outcome.COLLAPSED.code])
-    unstable = outcome.isin([Outcome.DEGRADED.code, Outcome.COLLAPSED.code])
-    collapsed = outcome == Outcome.COLLAPSED.code
-    total = known.sum("seed").values
-    shares = [(part & known).sum("seed").values / np.maximum(total, 1) for part in (unstable, collapsed)]
-    S, eta = np.meshgrid(outcome["sync_interval"], outcome["learning_rate"], indexing="ij")
-    seen = total > 0
-    axes.scatter(S[seen], eta[seen], s=26, color=style.OUTCOME_COLOURS[Outcome.STABLE], linewidths=0)
+    """One mark a run, seeds of a cell side by side, and the fitted boundary with its band."""
+    runs = setting.findings.runs
+    cells = runs.groupby(["sync_interval", "learning_rate"])["run"]
+    rank, size = cells.cumcount(), cells.transform("size")
+    x = runs["sync_interval"] * _SEED_SPREAD ** (rank - 0.5 * (size - 1))
     handles: dict[str, Any] = {}
-    names = (Outcome.DEGRADED, Outcome.COLLAPSED)
-    for word, share, kind in zip(("degraded or collapsed", "collapsed"), shares, names, strict=True):
-        colour = style.OUTCOME_COLOURS[kind]
-        handles[word] = axes.scatter(S[seen], eta[seen], s=26 * share[seen], color=colour, linewidths=0)
+    for outcome in Outcome:
+        here = runs["outcome"] == outcome.word
+        look: dict[str, Any] = {
+            "color": style.OUTCOME_COLOURS[outcome],
+            "marker": style.OUTCOME_MARKERS[outcome],
+            "linewidths": 0,
+        }
+        if here.any():
+            axes.scatter(x[here], runs.loc[here, "learning_rate"], s=9, **look)
+            handles[outcome.word] = axes.scatter([], [], s=30, **look)
     curve = setting.boundary
     if curve is not None and curve.low is not None and curve.high is not None:
         (handles["boundary, 90 % band"],) = axes.plot(curve.x, curve.middle, color=style.INK, linewidth=1.4)
         axes.fill_between(curve.x, curve.low, curve.high, color=style.INK, alpha=0.15, linewidth=0)
     axes.set(xscale="log", yscale="log")
-    style.plain_ticks(axes, outcome["sync_interval"].values)
-    return {
-        "share of seeds: stable": axes.scatter([], [], s=26, color=style.OUTCOME_COLOURS[Outcome.STABLE]),
-        **handles,
-    }
+    style.plain_ticks(axes, sorted(runs["sync_interval"].unique()))
+    return handles
 
 
 def _budget(setting: Setting, axes: "Axes") -> dict[str, Any]:

@@ -162,6 +162,7 @@ def _times(settings: list[Numbers]) -> str:
         "T ∝ S^…": of("times", "with_interval"),
         "so boundary exponent at one horizon": of("times", "boundary_exponent"),
         "and η_max ∝ T^…": of("times", "horizon_exponent"),
+        "b − c, 1 if η·T depends on S·η alone": of("times", "rate_less_interval"),
         "scatter of log T": of("times", "scatter"),
         "collapses": lambda one: str(one["times"]["num_events"]),
         "all declines: T ∝ η^…": of("times_of_declines", "with_rate"),

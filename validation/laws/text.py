@@ -27,7 +27,7 @@ SETTINGS = {
 
 FIGURES = {
     "exponents": "Boundary and budget exponent of every sweep with 90 % intervals, and what the drift predicts",
-    "phases": "Share of unstable seeds in every cell, and the fitted boundary",
+    "phases": "Outcome of every run, and the fitted boundary with its 90 % band",
     "budgets": "η·T at collapse against S·η in every sweep: on one curve if the mean-field picture holds",
     "horizons": "The boundary of the same runs cut at a quarter, a half and the whole of their length",
     "drift": "Drift at the end of a cycle on the boundary of each S: flat if a fixed drift makes runs unstable",
