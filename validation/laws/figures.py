@@ -214,7 +214,7 @@ def _cosine(setting: Setting, axes: "Axes") -> dict[str, Any]:
         rate = rates.get(S)
         if rate is None:
             continue
-        cosine = measures["cycle_cosine_at_onset"].sel(sync_interval=S).values
+        cosine = measures["cycle_cosine"].sel(sync_interval=S).values
         counts = np.isfinite(cosine).sum(axis=1)
         mean = np.where(counts > 0, np.nansum(cosine, axis=1) / np.maximum(counts, 1), np.nan)
         x = measures["learning_rate"].values / rate
