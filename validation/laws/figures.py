@@ -31,6 +31,7 @@ def draw_all(settings: Sequence[Setting], folder: Path) -> None:
         "phases": lambda chosen: _small_multiples(chosen, _phase, x="S [optimizer steps]", y="learning rate η"),
         "budgets": lambda chosen: _small_multiples(chosen, _budget, x="S·η", y="η·T at collapse"),
         "horizons": lambda chosen: _small_multiples(chosen, _horizon, x="S [optimizer steps]", y="η on the boundary"),
+        "lags": lambda chosen: _small_multiples(chosen, _lags, x="lag [optimizer steps]", y="drift [nat]"),
         "drift": _drift,
         "cosines": lambda chosen: _small_multiples(chosen, _cosine, x="η / boundary rate of its S", y="cosine"),
         "holdout": lambda chosen: _small_multiples(chosen, _holdout, x="predicted collapse step", y="measured"),
@@ -205,6 +206,31 @@ def _drift(settings: Sequence[Setting]) -> "Figure":
     style.dress(axes, title="", x="S [optimizer steps]", y="drift at the end of a cycle [nat]")
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
     return figure
+
+
+def _lags(setting: Setting, axes: "Axes") -> dict[str, Any]:
+    """Median drift over seeds at the largest S, one line per rate from the smallest to the boundary."""
+    S = float(setting.experiment.sync_interval[-1])
+    drift = setting.findings.measures["drift"].sel(sync_interval=S)
+    edges = {one.sync_interval: one.smallest_unstable for one in setting.findings.calibration.brackets}
+    edge = edges.get(S)
+    rates = [rate for rate in drift["learning_rate"].values if edge is None or rate <= edge]
+    lag = drift["lag"].values
+    handles: dict[str, Any] = {}
+    for rate, colour in zip(rates, style.ramp(len(rates)), strict=True):
+        curves = drift.sel(learning_rate=rate).values
+        known = np.isfinite(curves).any(axis=0) & (lag > 0)
+        axes.plot(lag[known], np.nanmedian(curves[:, known], axis=0), color=colour, linewidth=1.2)
+    for words, place in (("smallest η", 0), ("smallest η with an unstable run", len(rates) - 1)):
+        (handles[words],) = axes.plot([], [], color=style.ramp(len(rates))[place])
+    start = lag[lag > 0][0]
+    for power, dashes in ((1.0, "--"), (0.5, ":")):
+        level = float(np.nanmin(drift.values[..., lag > 0])) if np.isfinite(drift.values).any() else 1.0
+        label = "∝ lag" if power == 1 else "∝ √lag"
+        (handles[label],) = axes.plot(lag[lag > 0], level * (lag[lag > 0] / start) ** power, linestyle=dashes)
+        handles[label].set(color=style.INK, linewidth=1)
+    axes.set(xscale="log", yscale="log")
+    return handles
 
 
 def _cosine(setting: Setting, axes: "Axes") -> dict[str, Any]:

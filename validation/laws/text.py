@@ -30,6 +30,7 @@ FIGURES = {
     "phases": "Outcome of every run, and the fitted boundary with its 90 % band",
     "budgets": "η·T at collapse against S·η in every sweep: on one curve if the mean-field picture holds",
     "horizons": "The boundary of the same runs cut at a quarter, a half and the whole of their length",
+    "lags": "How drift grows with the lag inside the cycles of the largest S, early in training",
     "drift": "Drift at the end of a cycle on the boundary of each S: flat if a fixed drift makes runs unstable",
     "cosines": "Cosine of successive cycle-mean gradients early in training, against η over the boundary rate of its S",
     "holdout": "Collapse steps at S values that the model was not fitted to, measured against predicted",
