@@ -94,7 +94,8 @@ def drift_growth(measures: xr.Dataset, *, calibration: Calibration) -> DriftGrow
     """
     table = _CycleEnds.of(measures, calibration)
     rate, interval = table.growth()
-    predicted = numpy_function(BOUNDARY_EXPONENT)(rate, interval)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a resample at one rate alone has the slope 0: not known
+        predicted = numpy_function(BOUNDARY_EXPONENT)(rate, interval)
     on_boundary, spread = _on_boundary(table, calibration)
     q, middle = table.mean_of("pair_cosine"), float(np.sqrt(table.S.min() * table.S.max())) if len(table.S) else 2.0
     by_cosine = numpy_function(LOCAL_EXPONENT)(middle, np.maximum(q, 0.0))
@@ -216,9 +217,9 @@ def _at_rate(table: _CycleEnds, S: float, name: str, log_rate: Array) -> Array:
     x, y = np.log(table.eta[here]), np.log(values[here])
     if here.sum() < MIN_RUNS or len(np.unique(x)) < 3:
         return np.full(NUM_RESAMPLES, np.nan)
-    draws = np.random.default_rng(_SEED).choice(log_rate, NUM_RESAMPLES)
+    draws = np.random.default_rng((_SEED, int(S), 1)).choice(log_rate, NUM_RESAMPLES)
     draws = np.clip(draws, x.min(), x.max())
-    slopes, middles = _lines(np.column_stack([x, y])[resamples(len(x))])
+    slopes, middles = _lines(np.column_stack([x, y])[resamples(len(x), stream=int(S))])
     atoms: Array = np.exp(middles[:, 1] + slopes[:, 0] * (draws - middles[:, 0]))
     return atoms
 
@@ -230,9 +231,11 @@ def _lag_slope(measures: xr.Dataset, calibration: Calibration, shortest: int) ->
     lag = measures["lag"].values
     rates = measures["learning_rate"].values <= (np.inf if edge is None else edge)
     chosen = (lag >= shortest) & (lag < S)
+    if chosen.sum() < 2:
+        return np.full(1, np.nan)
     curves = measures["drift"].sel(sync_interval=S).values[rates][..., chosen].reshape(-1, int(chosen.sum()))
     curves = curves[np.all(np.isfinite(curves) & (curves > 0), axis=1)]
-    if len(curves) < 2 or chosen.sum() < 2:
+    if len(curves) < 2:
         return np.full(1, np.nan)
     x = np.log(lag[chosen]) - np.log(lag[chosen]).mean()
     slopes = np.log(curves) @ x / (x @ x)
@@ -240,9 +243,14 @@ def _lag_slope(measures: xr.Dataset, calibration: Calibration, shortest: int) ->
     return means
 
 
-def resamples(count: int) -> NDArray[np.int64]:
-    """Rows drawn with replacement, shape (NUM_RESAMPLES, count)."""
-    rows: NDArray[np.int64] = np.random.default_rng(_SEED).integers(0, count, size=(NUM_RESAMPLES, count))
+def resamples(count: int, *, stream: int = 0) -> NDArray[np.int64]:
+    """Rows drawn with replacement, shape (NUM_RESAMPLES, count).
+
+    Each stream is drawn by itself: runs at two S know nothing of each other, so the S is the stream wherever numbers at
+    several S are compared.
+    """
+    rng = np.random.default_rng((_SEED, stream))
+    rows: NDArray[np.int64] = rng.integers(0, count, size=(NUM_RESAMPLES, count))
     return rows
 
 

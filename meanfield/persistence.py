@@ -75,7 +75,7 @@ def persistence(measures: xr.Dataset, *, calibration: Calibration) -> Persistenc
     outcome = measures["outcome"].isel(horizon=-1).values
     collapsed = (outcome == Outcome.COLLAPSED.code) & (below | above)
     distance = measures["displacement_at_onset"].values
-    by_interval = [_medians(distance[i][collapsed[i]]) for i in range(len(distance))]
+    by_interval = [_medians(distance[i][collapsed[i]], stream=i + 1) for i in range(len(distance))]
     known = np.array([atoms for atoms in by_interval if atoms is not None])
     spread = Estimate.unknown()
     if len(known) > 1:
@@ -106,9 +106,9 @@ def _mean(values: Array, confidence: float) -> Estimate:
     return Estimate.from_atoms(finite[resamples(len(finite))].mean(axis=1), confidence=confidence)
 
 
-def _medians(values: Array) -> Array | None:
+def _medians(values: Array, *, stream: int = 0) -> Array | None:
     finite = values[np.isfinite(values)].astype(np.float64)
     if len(finite) < MIN_RUNS:
         return None
-    medians: Array = np.median(finite[resamples(len(finite))], axis=1)
+    medians: Array = np.median(finite[resamples(len(finite), stream=stream)], axis=1)
     return medians
