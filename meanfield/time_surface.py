@@ -40,7 +40,7 @@ class TimeSurface:
     with_rate, with_interval : Estimate [1]
         -b and -c: slopes of log T on log eta and on log S.
     boundary_exponent, horizon_exponent : Estimate [1]
-        -c/b and -1/b: slopes of log eta_max on log S and on log T that follow.
+        -c/b and -1/b: slopes of log eta_max on log S and on log T that follow; unknown unless T surely falls with eta.
     rate_less_interval : Estimate [1]
         b - c: 1 if eta*T at collapse depends on S*eta alone (claim C6), for then T ~ (S*eta)^(-c) / eta.
     scatter : Estimate [1]
@@ -109,16 +109,17 @@ def _summary(loss: _Loss, confidence: float) -> TimeSurface:
         return _unknown(int(loss.events.sum()))
     draws = np.random.default_rng(_SEED).multivariate_normal(best, np.linalg.inv(curvature), NUM_DRAWS)
     rate, interval = draws[:, 1], draws[:, 2]
-    falls = rate < 0
     atoms = {
         "with_rate": rate,
         "with_interval": interval,
-        "boundary_exponent": -interval[falls] / rate[falls],
-        "horizon_exponent": 1.0 / rate[falls],
         "rate_less_interval": interval - rate,
         "scatter": np.exp(draws[:, 3]),
     }
-    said = {name: Estimate.from_atoms(one, confidence=confidence) for name, one in atoms.items()}
+    falls = rate < 0
+    if np.quantile(rate, 0.5 * (1.0 + confidence)) < 0:  # else the ratios have no bound
+        atoms |= {"boundary_exponent": -interval[falls] / rate[falls], "horizon_exponent": 1.0 / rate[falls]}
+    said = {"boundary_exponent": Estimate.unknown(), "horizon_exponent": Estimate.unknown()}
+    said |= {name: Estimate.from_atoms(one, confidence=confidence) for name, one in atoms.items()}
     return TimeSurface(**said, num_events=int(loss.events.sum()))
 
 
