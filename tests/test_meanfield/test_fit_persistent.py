@@ -21,7 +21,7 @@ from tests.support.sweeps import INTERVALS, PERSISTENT_RATES, draw_persistent
 from theory import persistent
 from theory.numeric import numpy_function
 
-QUICK = 80
+QUICK = 50
 """Generations of a search that need not find the last tenth of a nat."""
 TRUE = PersistentParameters(
     gain_within=10.0,
@@ -99,7 +99,7 @@ def test_the_search_space_is_spanned_by_the_boundary(growth):
 # --- recovery
 
 
-@pytest.mark.parametrize(("parameters", "generations"), [(TRUE, QUICK), (BATCH, 200)], ids=["region", "batch"])
+@pytest.mark.parametrize(("parameters", "generations"), [(TRUE, QUICK), (BATCH, 120)], ids=["region", "batch"])
 def test_the_predictions_of_the_model_that_made_the_runs_are_found(parameters, generations):
     """Not the parameters: several sets of them say the same of every run."""
     runs = draw_persistent(1, parameters)
@@ -147,7 +147,7 @@ def test_one_collapse_where_the_model_has_none_is_finite_and_changes_little():
 
 def test_a_part_that_the_runs_need_cannot_be_left_out():
     """The batch exit made these collapses; the honest signal of 1e-3 hardly matters."""
-    calibration, fit = calibrate(draw_persistent(1, BATCH)), fit_of(BATCH, 200)
+    calibration, fit = calibrate(draw_persistent(1, BATCH)), fit_of(BATCH, 120)
     without = fit_persistent(calibration, without=("batch_radius", "growth"), generations=QUICK)
     assert without.log_likelihood < fit.log_likelihood - 20.0
     assert not {"batch_radius", "growth"} & set(without.on_bound)

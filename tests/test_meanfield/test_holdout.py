@@ -11,7 +11,7 @@ from meanfield.persistent import PersistentParameters
 from meanfield.scores import Outcomes, Prediction, score
 from tests.support.sweeps import PERSISTENT_RATES, draw_persistent, draw_sweep
 
-QUICK = 60
+QUICK = 35
 """Generations of a search that need not find the last tenth of a nat."""
 TRUE = PersistentParameters(
     gain_within=10.0,
