@@ -15,10 +15,11 @@ from meanfield.errors import InputError
 from meanfield.fit_persistent import fit_persistent
 from meanfield.holdout import MIN_INTERVALS, Holdout, holdout
 from meanfield.outcomes import Outcome
-from meanfield.runs import read_runs
+from meanfield.runs import ONSET, read_runs
 from validation.compare import MEASURES_FILE, RUNS_FILE
 from validation.config import Experiment, experiment_from_mapping
 from validation.findings import FROM_ALL, LEFT_OUT, Findings, find
+from validation.measures import cut_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +74,8 @@ class Setting:
         free, without = fit_persistent(calibration), fit_persistent(calibration, without=("honest_drive",))
         if free.log_likelihood is None or without.log_likelihood is None:
             return None
-        return free.log_likelihood - without.log_likelihood
+        # the smaller model is part of the larger one: a search that ended lower in the larger stopped at a lesser maximum
+        return max(0.0, free.log_likelihood - without.log_likelihood)
 
     def to_json(self) -> dict[str, Any]:
         """Return every number of the setting as plain JSON values."""
@@ -129,10 +131,21 @@ def read_setting(folder: Path) -> Setting:
         raise InputError(MEASURES_FILE, f"have the schema {results.MEASURES.name}", measures.attrs["schema"], way_out)
     experiment = experiment_from_mapping(json.loads(measures.attrs["experiment"]))
     runs = read_runs(folder / RUNS_FILE)
-    if len(runs) != len(experiment.runs):
-        way_out = "Both files must come from one call of validation.compare."
-        raise InputError(str(folder / RUNS_FILE), f"hold {len(experiment.runs)} runs", len(runs), way_out)
+    _check_labels(runs, cut_runs(measures, int(measures["horizon"].values[-1])), folder)
     return Setting(find(runs, measures), experiment)
+
+
+def _check_labels(runs: "pd.DataFrame", kept: "pd.DataFrame", folder: Path) -> None:
+    """Refuse a runs table whose runs, outcomes or onsets are not those that the measures hold."""
+    argument, way_out = str(folder / RUNS_FILE), "Both files must come from one call of validation.compare."
+    if len(runs) != len(kept):
+        raise InputError(argument, f"hold the {len(kept)} runs of {MEASURES_FILE}", len(runs), way_out)
+    names = ["run", "outcome", *ONSET]
+    other = (runs[names].fillna(-1.0) != kept[names].fillna(-1.0)).any(axis=1)
+    if other.any():
+        row = int(other.to_numpy().argmax())
+        said, given = (f"{table['run'].iloc[row]} {table['outcome'].iloc[row]}" for table in (kept, runs))
+        raise InputError(argument, f"hold what {MEASURES_FILE} does: {said} in row {row + 1}", given, way_out)
 
 
 def _declines(runs: "pd.DataFrame") -> "pd.DataFrame":
