@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 OUT := build/demo
 
-LAWS := sort sort_clipped long small_batch momentum sgd sequence sequence_product prefix_sum reverse transformer
+LAWS := sort sort_clipped long sort_wide momentum_wide momentum small_batch sgd sequence sequence_product prefix_sum \
+	reverse transformer
 LAWS_OUT := docs/laws
 
 .PHONY: demo test lint laws check-laws clean

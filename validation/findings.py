@@ -5,10 +5,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from meanfield.boundary import log_rate_at
 from meanfield.calibrate import Calibration, calibrate
 from meanfield.combination import Combination, log_likelihood_ratio
+from meanfield.errors import InputError
 from meanfield.estimate import Estimate
 from meanfield.growth import DriftGrowth, drift_growth, drift_verdict
 from meanfield.outcomes import Outcome
@@ -68,6 +70,8 @@ class Findings:
         The runs table with the column `left_out`.
     measures : Dataset
         As `meanfield.results.MEASURES` says.
+    used : Dataset
+        The same of the runs that enter fits; of the others nothing is known in it.
     calibration : Calibration
         Of the runs in cells with at least `MIN_SEEDS` known outcomes.
     judgements : tuple of Judgement
@@ -83,6 +87,7 @@ class Findings:
 
     runs: "pd.DataFrame"
     measures: "xr.Dataset"
+    used: "xr.Dataset"
     calibration: Calibration
     judgements: tuple[Judgement, ...]
     checks: tuple[Judgement, ...]
@@ -116,7 +121,7 @@ class Findings:
     @cached_property
     def cuts(self) -> tuple[Cut, ...]:
         """The boundary at every horizon of the measures, the shortest first: it moves if the horizon binds."""
-        return tuple(_cut(self.measures, int(horizon)) for horizon in self.measures["horizon"].values)
+        return tuple(_cut(self.used, int(horizon)) for horizon in self.measures["horizon"].values)
 
     @cached_property
     def log_ratio_of_forms(self) -> tuple[float, float] | None:
@@ -144,7 +149,7 @@ class Findings:
     def _mixed_horizons(self) -> "pd.DataFrame":
         import pandas as pd
 
-        tables = (cut_runs(self.measures, int(end)) for end in self.measures["horizon"].values[[0, -1]])
+        tables = (cut_runs(self.used, int(end)) for end in self.measures["horizon"].values[[0, -1]])
         short, whole = tables
         cut = short["seed"].isin(self.measures["seed"].values[1::2])
         return pd.concat([short[cut], whole[~cut]])
@@ -156,27 +161,33 @@ def find(runs: "pd.DataFrame", measures: "xr.Dataset") -> Findings:
     Parameters
     ----------
     runs : DataFrame
-        A runs table over the grid of the measures; a column `left_out` is made anew.
+        A runs table over the grid of the measures, in its order; a column `left_out` is made anew.
     measures : Dataset
         As `meanfield.results.MEASURES` says.
 
     Raises
     ------
     InputError
-        If the table breaks a rule.
+        If the table breaks a rule, or every cell has fewer than `MIN_SEEDS` runs.
 
     Source: claims C1, C2, C9 (theory/claims.py).
     """
     reasons = _reasons(runs)
+    if reasons.isin([FEW_SEEDS]).all():
+        way_out = "Add seeds to the experiment: one seed is no boundary."
+        most = int(runs.groupby(["sync_interval", "learning_rate"]).size().max())
+        raise InputError("runs", f"hold {MIN_SEEDS} seeds in a cell (S, learning rate)", f"at most {most}", way_out)
     calibration = calibrate(runs[~reasons.isin([FEW_SEEDS])])
     reasons = reasons.mask((reasons == "") & (runs["sync_interval"] < 2), ON_POLICY)
     ceiling = calibration.learning_rate_ceiling.estimate
     if ceiling is not None:
         reasons = reasons.mask((reasons == "") & (runs["learning_rate"] >= ceiling), ABOVE_CEILING)
-    growth = drift_growth(measures, calibration=calibration)
+    used = _entered(measures, ~reasons.str.startswith(FROM_ALL).to_numpy())
+    growth = drift_growth(used, calibration=calibration)
     return Findings(
         runs=runs.assign(**{LEFT_OUT: reasons}),
         measures=measures,
+        used=used,
         calibration=calibration,
         judgements=(
             Judgement(DEGRADED_UNSTABLE, law_one(calibration)),
@@ -186,7 +197,7 @@ def find(runs: "pd.DataFrame", measures: "xr.Dataset") -> Findings:
         ),
         checks=_checks(runs[~reasons.isin([FEW_SEEDS])], calibration),
         growth=growth,
-        persistence=persistence(measures, calibration=calibration),
+        persistence=persistence(used, calibration=calibration),
         times=fit_time_surface(calibration, degraded_counts=False),
         times_of_declines=fit_time_surface(calibration, degraded_counts=True),
     )
@@ -205,6 +216,14 @@ def _reasons(runs: "pd.DataFrame") -> "pd.Series[Any]":
     reasons = pd.Series("", index=runs.index).mask(seeds < MIN_SEEDS, FEW_SEEDS)
     reasons = reasons.mask(runs["outcome"] == Outcome.FAILED.word, FAILED)
     return reasons.mask(runs["outcome"] == Outcome.UNKNOWN.word, UNKNOWN)
+
+
+def _entered(measures: "xr.Dataset", entered: NDArray[np.bool_]) -> "xr.Dataset":
+    """Measures in which nothing is known of the other runs; entered: one flag a run, in the order of the grid."""
+    outcome = measures["outcome"]
+    flags = outcome.isel(horizon=0).copy(data=entered.reshape(outcome.shape[1:]))
+    known = {name: values.where(flags) for name, values in measures.items()}
+    return measures.assign({**known, "outcome": outcome.where(flags, Outcome.UNKNOWN.code)})
 
 
 def _checks(runs: "pd.DataFrame", calibration: Calibration) -> tuple[Judgement, ...]:

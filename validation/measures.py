@@ -27,7 +27,7 @@ WINDOW_CYCLES = 4
 LAST_CYCLES = 5
 """Cycles before the onset over which `cycle_cosine_at_onset` is averaged."""
 CUTS = (4, 2, 1)
-"""Every run is also labelled after a quarter and a half of its length."""
+"""Every run is also labelled after a quarter and a half of its length; fewer horizons in one of less than 4 steps."""
 
 
 def measure(dataset: xr.Dataset, *, rule: LabelRule) -> xr.Dataset:
@@ -47,12 +47,13 @@ def measure(dataset: xr.Dataset, *, rule: LabelRule) -> xr.Dataset:
     """
     steps = dataset["step"].values
     window = min(WINDOW_CYCLES * int(dataset["sync_interval"].values[-1]), int(steps[-1]))
-    cut = _cut_labels(dataset, rule=rule)
+    horizons = sorted({max(1, int(steps[-1]) // share) for share in CUTS})
+    cut = _cut_labels(dataset, horizons, rule=rule)
     runs = _Runs(dataset, onset=cut["collapse_step_low"][-1], window=window)
     attributes = {name: dataset.attrs[name] for name in SWEEP.attributes}
     attributes |= {"window": window, "label_rule": json.dumps(rule.to_json()), "shard_digests": _digests(dataset)}
     coordinates: dict[str, Any] = {name: dataset[name].values for name in _AXES}
-    coordinates |= {"lag": runs.lags, "horizon": [int(steps[-1]) // share for share in CUTS]}
+    coordinates |= {"lag": runs.lags, "horizon": horizons}
     return build(MEASURES, coordinates=coordinates, variables={**runs.reduce(), **cut}, attributes=attributes)
 
 
@@ -73,17 +74,16 @@ def cut_runs(measures: xr.Dataset, horizon: int) -> "pd.DataFrame":
 _AXES = ("sync_interval", "learning_rate", "seed")
 
 
-def _cut_labels(dataset: xr.Dataset, *, rule: LabelRule) -> dict[str, Array]:
+def _cut_labels(dataset: xr.Dataset, horizons: list[int], *, rule: LabelRule) -> dict[str, Array]:
     """Outcome and onset of every run at every cut, shape (horizon, sync_interval, learning_rate, seed)."""
     shape = tuple(dataset.sizes[name] for name in _AXES)
-    horizon = dataset.sizes["step"]
-    tables = [label_sweep(dataset.isel(step=slice(horizon // share)), rule=rule) for share in CUTS]
+    tables = [label_sweep(dataset.isel(step=slice(horizon)), rule=rule) for horizon in horizons]
     codes = [[Outcome.from_word(word).code for word in table["outcome"]] for table in tables]
     onsets = {
         name: np.stack([table[name].to_numpy(dtype=np.float64).reshape(shape) for table in tables])
         for name in ("collapse_step_low", "collapse_step_high")
     }
-    return {"outcome": np.array(codes).reshape(len(CUTS), *shape), **onsets}
+    return {"outcome": np.array(codes).reshape(len(horizons), *shape), **onsets}
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,7 @@ class _Run:
     """Which steps of one run count, as masks over its steps."""
 
     lag: Array
+    ends_cycle: NDArray[np.bool_]
     early: NDArray[np.bool_]
     healthy: NDArray[np.bool_]
 
@@ -127,14 +128,14 @@ class _Runs:
         return np.array(values).reshape(*trace.shape[:-1], *np.shape(values[0]))
 
     def _run(self, cell: tuple[int, ...]) -> _Run:
-        healthy = self.step <= self.last[cell]
-        return _Run((self.step - 1) % self.intervals[cell[0]], healthy & (self.step <= self.window), healthy)
+        healthy, S = self.step <= self.last[cell], self.intervals[cell[0]]
+        return _Run((self.step - 1) % S, self.step % S == 0, healthy & (self.step <= self.window), healthy)
 
     def _by_lag(self, trace: Array, run: _Run) -> Array:
         return np.array([_finite(np.median, trace[run.early & (run.lag == lag)]) for lag in self.lags])
 
     def _at_cycle_ends(self, trace: Array, run: _Run) -> float:
-        return _finite(np.median, trace[run.early & (np.roll(run.lag, -1) == 0)])
+        return _finite(np.median, trace[run.early & run.ends_cycle])
 
 
 def _early_mean(trace: Array, run: _Run) -> float:

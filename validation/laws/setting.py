@@ -28,8 +28,10 @@ ORDER = (
     "sort",
     "sort_clipped",
     "long",
-    "small_batch",
+    "sort_wide",
+    "momentum_wide",
     "momentum",
+    "small_batch",
     "sgd",
     "sequence",
     "sequence_product",
@@ -74,7 +76,7 @@ class Setting:
         free, without = fit_persistent(calibration), fit_persistent(calibration, without=("honest_drive",))
         if free.log_likelihood is None or without.log_likelihood is None:
             return None
-        # the smaller model is part of the larger one: a search that ended lower in the larger stopped at a lesser maximum
+        # the smaller model is part of the larger one: a search that ended below it stopped at a lesser maximum
         return max(0.0, free.log_likelihood - without.log_likelihood)
 
     def to_json(self) -> dict[str, Any]:

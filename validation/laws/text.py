@@ -17,6 +17,8 @@ SETTINGS = {
     "long": "`sort` at small rates, four times as long, other seeds",
     "small_batch": "`sort` with 16 prompts",
     "momentum": "`sort` with β1 = 0.99 in place of 0.9",
+    "sort_wide": "`sort` at larger S",
+    "momentum_wide": "`sort_wide` with β1 = 0.99 in place of 0.9",
     "sgd": "`small_batch` with SGD (momentum 0.9) in place of Adam",
     "sequence": "`small_batch` with the sequence-level ratio (GSPO)",
     "sequence_product": "`small_batch` with the exact importance weight of the completion",
@@ -49,8 +51,8 @@ class Contrast:
 
 CONTRASTS = (
     Contrast(
-        "sort",
-        "momentum",
+        "sort_wide",
+        "momentum_wide",
         "Is it the coherence of the drift inside a cycle?",
         "Adam's first moment averages a hundred gradients in place of ten, so the steps of a cycle point the same way.",
     ),
