@@ -16,6 +16,7 @@ def main(
     shard: Annotated[int, typer.Option(help="Number of the shard, from 0.")] = 0,
 ) -> None:
     """Train one shard again; exit 0 if every bit of its traces is the kept one, 1 if not."""
+    import numpy as np
     import torch
 
     from meanfield import results
@@ -34,8 +35,11 @@ def main(
     digests = json.loads(kept.attrs["shard_digests"])
     if not 0 <= shard < len(digests):
         raise InputError("--shard", f"lie in 0 .. {len(digests) - 1}", shard, "The plan has no other shards.")
-    torch.set_num_threads(1)
     runs = plan.runs_of(plan.shards[shard])
+    never_trained = np.full((len(runs), plan.experiment.max_steps), np.nan)
+    if digests[shard] == digest([never_trained] * len(SWEEP.names)):
+        raise InputError("--shard", "be finished in the kept measures", shard, "Give one that is, or finish the sweep.")
+    torch.set_num_threads(1)
     traces = train(plan.experiment, pretrain(plan.experiment), runs)
     name = f"{plan.experiment.name}, shard {shard} ({len(runs)} runs of {plan.experiment.max_steps} steps)"
     if digest([traces[one] for one in SWEEP.names]) == digests[shard]:
