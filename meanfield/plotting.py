@@ -372,7 +372,8 @@ def plot_drift(table: pd.DataFrame, axes: Axes, *, calibration: Calibration, ear
         x = here["learning_rate"] * (sync_interval - 1)
         (line,) = axes.plot(x, here["drift"], color=colour, marker=marker, label=f"S = {sync_interval:g}")
         handles.append(line)
-    stable, unstable = table[table["largest_stable"]], table[table["smallest_unstable"]]
+    marks = ("largest_stable", "smallest_unstable")
+    stable, unstable = (table[table[mark].astype(bool)] for mark in marks)  # no column of an empty table has a type
     handles.append(_frame(stable, axes, of=Outcome.STABLE, marker="s", size=90, label="largest stable η"))
     handles.append(_frame(unstable, axes, of=Outcome.COLLAPSED, marker="o", size=300, label="smallest unstable η"))
     _log_scales(axes, nothing="no cycle ended before a decline" if table.empty else None)

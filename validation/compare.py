@@ -46,17 +46,19 @@ def main(
 
 
 def _folders(stores: list[Path], out: Path) -> dict[Path, Path]:
-    """Where the results of each store go; refuses two sweeps of one name."""
+    """Where the results of each store go; refuses two sweeps of one name, and a name that leads elsewhere."""
     from validation.store import stored_experiment
 
     if len(stores) == 1:
         return {stores[0]: out}
     folders: dict[Path, Path] = {}
     for store in stores:
-        folder = out / stored_experiment(store).name
+        name = stored_experiment(store).name
+        folder, way_out = out / name, "Compare them apart, each with an --out of its own."
+        if name in (".", "..") or folder.name != name:
+            raise InputError("SWEEP.zarr", "hold an experiment whose name can be a folder's", name, way_out)
         if folder in folders.values():
-            way_out = "Compare them apart, each with an --out of its own."
-            raise InputError("SWEEP.zarr", "hold experiments of different names", folder.name, way_out)
+            raise InputError("SWEEP.zarr", "hold experiments of different names", name, way_out)
         folders[store] = folder
     return folders
 
