@@ -32,6 +32,8 @@ def main(
     from validation.laws.setting import read_setting
 
     folders = setting_folders(folder)
+    if not page.parent.is_dir():
+        raise InputError("--page", "lie in an existing folder", page, f"Make {page.parent} first.")
     settings: list[Setting] = []
     for one in track(folders, description="reading", disable=not sys.stderr.isatty()):
         settings.append(read_setting(one))
