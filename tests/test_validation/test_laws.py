@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 LAWS = ROOT / "docs" / "laws"
 SAME = 1e-9
 """The same numbers computed again on another machine: thousands of roundings of 1e-16, and searches that stop."""
-SWEEPS = {"momentum": (1, 4, 8, 16, 32), "sort": (1, 8, 16, 32), "unlisted": (8,)}
+SWEEPS = {"momentum": (4, 8, 16, 32), "sort": (1, 8, 16)}
 """Sync intervals of the made-up sweeps; only the first has two halves to hold one against the other."""
 
 
@@ -54,7 +54,7 @@ def quick():
 
 @pytest.fixture(scope="module")
 def data(quick, tmp_path_factory):
-    """What validation.compare wrote of three sweeps."""
+    """What validation.compare wrote of two sweeps."""
     path = tmp_path_factory.mktemp("laws")
     stores = [
         write_store(path / f"{name}.zarr", law_experiment(name=name, sync_interval=S), trace=sometimes_degraded)
@@ -96,9 +96,14 @@ def test_the_command_writes_numbers_figures_and_page(made, page):
     assert "**Written by hand.**" in page
 
 
-def test_sweeps_are_shown_in_their_order_and_others_by_name(made):
-    assert [path.name for path in setting_folders(made)] == ["sort", "momentum", "unlisted"]
-    assert [one["name"] for one in read_numbers(made)["settings"]] == ["sort", "momentum", "unlisted"]
+def test_sweeps_are_shown_in_their_order_and_others_by_name(made, tmp_path):
+    assert [one["name"] for one in read_numbers(made)["settings"]] == ["sort", "momentum"]
+    for name in ("zeta", "alpha", "sort", "transformer", "momentum"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "measures.nc").touch()
+    (tmp_path / "other").mkdir()
+    names = [path.name for path in setting_folders(tmp_path)]
+    assert names == ["sort", "momentum", "transformer", "alpha", "zeta"]
 
 
 def test_the_page_made_again_from_the_numbers_is_the_page(made, page):
@@ -106,13 +111,6 @@ def test_the_page_made_again_from_the_numbers_is_the_page(made, page):
     elsewhere = render(read_numbers(made), folder=made, page=made / "sub" / "laws.md")
     assert "](laws/phases.png)" in page
     assert "](../phases.png)" in elsewhere
-
-
-def test_the_command_run_again_changes_no_file(made, page, tmp_path):
-    before = {path: path.read_bytes() for path in made.iterdir() if path.is_file()}
-    assert run_command(main, [str(made), "--page", str(made.parent / "laws.md")]) == 0
-    assert {path: path.read_bytes() for path in made.iterdir() if path.is_file()} == before
-    assert (made.parent / "laws.md").read_text(encoding="utf-8") == page
 
 
 def test_the_page_holds_verdicts_rules_and_numbers(made, page):
@@ -152,7 +150,6 @@ def test_the_page_says_which_runs_were_left_out_and_why(made, page):
             assert f"| `{one['name']}` | {where} | {because} | {count} |" in page
     assert "| `sort` | all fits | failed, a reward that is not finite | 1 |" in page
     assert "| `sort` | all fits | fewer than 3 seeds in its cell | 2 |" in page
-    assert "| `unlisted` | all fits" not in page
 
 
 def test_a_contrast_is_shown_where_both_its_sweeps_are(page):
@@ -178,7 +175,6 @@ def test_the_words_are_those_of_the_experiments():
 def test_half_of_the_intervals_foretell_the_others_where_there_are_four(made):
     held = {one["name"]: one["holdout"] for one in read_numbers(made)["settings"]}
     assert held["sort"] is None
-    assert held["unlisted"] is None
     assert len(held["momentum"]["scores"]) == 3
 
 
@@ -199,7 +195,7 @@ def test_the_numbers_are_the_findings_of_the_kept_data(made):
     said = read_numbers(made)["settings"][0]
     findings = read_setting(made / "sort").findings
     assert {name: said[name] for name in findings.to_json()} == json.loads(json.dumps(findings.to_json()))
-    assert said["outcomes"] == {"collapsed": 29, "degraded": 3, "failed": 1, "stable": 27}
+    assert said["outcomes"] == {"collapsed": 17, "degraded": 3, "failed": 1, "stable": 24}
     assert said["boundary_exponent"] == findings.calibration.boundary_exponent.to_json()
     assert [one["claim"] for one in said["verdicts"]] == ["C1", "C1", "C2", "C9"]
 
@@ -228,7 +224,7 @@ def test_a_runs_table_that_is_not_of_the_measures_is_refused(copy, data, name, c
     table = read_runs(copy / "runs.csv")
     if name == "momentum":
         shutil.copy(data / "momentum" / "runs.csv", copy / "runs.csv")
-        message = "must hold the 60 runs of measures.nc, got 75. Both files must come from one call"
+        message = "must hold the 45 runs of measures.nc, got 60. Both files must come from one call"
     elif name == "relabelled":
         table.loc[0, "outcome"] = "unknown"
         write_runs(table, copy / "runs.csv")
@@ -312,4 +308,4 @@ def test_a_setting_reads_itself_from_a_folder(copy):
     assert isinstance(one, Setting)
     assert one.name == "sort"
     assert one.boundary.x.min() <= 8
-    assert one.boundary.x.max() >= 32
+    assert one.boundary.x.max() >= 16
