@@ -1,6 +1,6 @@
 """What one sweep says, from its runs table and its measures alone: from a store or from kept data. No torch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 from meanfield.boundary import log_rate_at
 from meanfield.calibrate import Calibration, calibrate
 from meanfield.combination import Combination, log_likelihood_ratio
-from meanfield.errors import InputError
 from meanfield.estimate import Estimate
 from meanfield.growth import DriftGrowth, drift_growth, drift_verdict
 from meanfield.outcomes import Outcome
 from meanfield.persistence import Persistence, persistence
 from meanfield.time_surface import TimeSurface, fit_time_surface
-from meanfield.verdicts import Verdict, law_one, law_one_collapsed_only, law_two
+from meanfield.verdicts import INCONCLUSIVE, Verdict, law_one, law_one_collapsed_only, law_two
 from validation.measures import cut_runs
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ MIN_SEEDS = 3
 DEGRADED_UNSTABLE = "degraded as unstable"
 DEGRADED_STABLE = "degraded as stable"
 DEGRADED_CENSORED = "degraded censored at its onset"
+DEGRADED_COLLAPSED = "degraded as collapsed at its onset"
 EARLY_DRIFT = "early training"
 CEILING_IGNORED = "check: ceiling ignored"
 
@@ -75,7 +75,8 @@ class Findings:
     calibration : Calibration
         Of the runs in cells with at least `MIN_SEEDS` known outcomes.
     judgements : tuple of Judgement
-        Law one under both readings of degraded, the one that the answer uses first; law two; the drift argument.
+        Law one under both readings of degraded, the one that the answer uses first; law two likewise; the drift
+        argument. All inconclusive where no cell has `MIN_SEEDS` seeds; then the numbers are those of all runs.
     checks : tuple of Judgement
         Both laws from the runs at S >= 2 alone, so that no ceiling is known and collapses above it count for the
         budget; empty if no collapse is left out for that reason. No verdicts.
@@ -168,39 +169,50 @@ def find(runs: "pd.DataFrame", measures: "xr.Dataset") -> Findings:
     Raises
     ------
     InputError
-        If the table breaks a rule, or every cell has fewer than `MIN_SEEDS` runs.
+        If the table breaks a rule.
 
     Source: claims C1, C2, C9 (theory/claims.py).
     """
     reasons = _reasons(runs)
-    if reasons.isin([FEW_SEEDS]).all():
-        way_out = "Add seeds to the experiment: one seed is no boundary."
-        most = int(runs.groupby(["sync_interval", "learning_rate"]).size().max())
-        raise InputError("runs", f"hold {MIN_SEEDS} seeds in a cell (S, learning rate)", f"at most {most}", way_out)
-    calibration = calibrate(runs[~reasons.isin([FEW_SEEDS])])
+    too_few = not (reasons == "").any()
+    counted = runs if too_few else runs[~reasons.isin([FEW_SEEDS])]
+    calibration = calibrate(counted)
     reasons = reasons.mask((reasons == "") & (runs["sync_interval"] < 2), ON_POLICY)
     ceiling = calibration.learning_rate_ceiling.estimate
     if ceiling is not None:
         reasons = reasons.mask((reasons == "") & (runs["learning_rate"] >= ceiling), ABOVE_CEILING)
-    used = _entered(measures, ~reasons.str.startswith(FROM_ALL).to_numpy())
+    used = _entered(measures, runs.index.isin(counted.index) & ~reasons.isin([FAILED, UNKNOWN]).to_numpy())
     growth = drift_growth(used, calibration=calibration)
+    judgements = (
+        Judgement(DEGRADED_UNSTABLE, law_one(calibration)),
+        Judgement(DEGRADED_STABLE, law_one_collapsed_only(calibration)),
+        Judgement(DEGRADED_CENSORED, law_two(calibration)),
+        Judgement(DEGRADED_COLLAPSED, law_two(calibrate(declines(counted)))),
+        Judgement(EARLY_DRIFT, drift_verdict(growth, calibration)),
+    )
     return Findings(
         runs=runs.assign(**{LEFT_OUT: reasons}),
         measures=measures,
         used=used,
         calibration=calibration,
-        judgements=(
-            Judgement(DEGRADED_UNSTABLE, law_one(calibration)),
-            Judgement(DEGRADED_STABLE, law_one_collapsed_only(calibration)),
-            Judgement(DEGRADED_CENSORED, law_two(calibration)),
-            Judgement(EARLY_DRIFT, drift_verdict(growth, calibration)),
-        ),
-        checks=_checks(runs[~reasons.isin([FEW_SEEDS])], calibration),
+        judgements=tuple(map(_too_few, judgements)) if too_few else judgements,
+        checks=_checks(counted, calibration),
         growth=growth,
         persistence=persistence(used, calibration=calibration),
         times=fit_time_surface(calibration, degraded_counts=False),
         times_of_declines=fit_time_surface(calibration, degraded_counts=True),
     )
+
+
+def declines(runs: "pd.DataFrame") -> "pd.DataFrame":
+    """The runs with degraded ones read as collapsed at their onset."""
+    return runs.assign(outcome=runs["outcome"].replace(Outcome.DEGRADED.word, Outcome.COLLAPSED.word))
+
+
+def _too_few(judgement: Judgement) -> Judgement:
+    """The same numbers without a verdict: no cell has the seeds for one."""
+    said = f"No cell has {MIN_SEEDS} seeds, so nothing is judged. {judgement.verdict.sentence}"
+    return Judgement(judgement.reading, replace(judgement.verdict, word=INCONCLUSIVE, sentence=said))
 
 
 def _numbers_json(values: dict[str, Any]) -> dict[str, Any]:

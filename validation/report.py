@@ -159,7 +159,7 @@ def _answer(comparison: Comparison) -> str:
 
 def _plainly(comparison: Comparison) -> str:
     """The two verdicts, and what they mean for the reader, in one or two sentences."""
-    one, _, two, _ = (judgement.verdict.word for judgement in comparison.judgements)
+    one, _, two, *_ = (judgement.verdict.word for judgement in comparison.judgements)
     said = f"Law one (largest stable η ∝ 1/S) is {one}; law two (collapse after a fixed η·T) is {two}."
     if comparison.answer.critical_product.estimate is None:
         return f"{said} The boundary is not known from these runs."

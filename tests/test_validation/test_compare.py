@@ -19,7 +19,14 @@ from validation import compare, report
 from validation.comparison import compare as compare_store
 from validation.config import GrpoConfig, experiment_from_mapping
 from validation.figures import draw_svg, report_figures, said_exponent
-from validation.findings import CEILING_IGNORED, DEGRADED_CENSORED, DEGRADED_STABLE, DEGRADED_UNSTABLE, EARLY_DRIFT
+from validation.findings import (
+    CEILING_IGNORED,
+    DEGRADED_CENSORED,
+    DEGRADED_COLLAPSED,
+    DEGRADED_STABLE,
+    DEGRADED_UNSTABLE,
+    EARLY_DRIFT,
+)
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +79,7 @@ def test_laws_that_hold_are_supported_under_both_readings(comparison):
         ("C1", DEGRADED_UNSTABLE, "supported"),
         ("C1", DEGRADED_STABLE, "supported"),
         ("C2", DEGRADED_CENSORED, "supported"),
+        ("C2", DEGRADED_COLLAPSED, "supported"),
         ("C9", EARLY_DRIFT, "inconclusive"),
     ]
     assert comparison.calibration.critical_product.contains(PRODUCT)
@@ -108,7 +116,7 @@ def test_degraded_runs_are_read_both_ways(tmp_path):
     both = (comparison.calibration.brackets, comparison.calibration.brackets_collapsed_only)
     at_8 = [next(b for b in brackets if b.sync_interval == 8).smallest_unstable for brackets in both]
     assert at_8 == [0.01, 0.02]
-    unstable, stable, _, _ = (one.verdict.numbers for one in comparison.judgements)
+    unstable, stable, *_ = (one.verdict.numbers for one in comparison.judgements)
     assert abs(unstable["exponent"] - stable["exponent"]) > 0.01
 
 
@@ -161,7 +169,7 @@ def test_the_summary_holds_numbers_rule_versions_and_provenance(comparison):
     assert summary["schema"] == "driftlaw.compare/2"
     assert summary["shards"] == {"done": 8, "total": 8}
     assert summary["outcomes"] == {"stable": 30, "collapsed": 30}
-    assert [one["claim"] for one in summary["verdicts"]] == ["C1", "C1", "C2", "C9"]
+    assert [one["claim"] for one in summary["verdicts"]] == ["C1", "C1", "C2", "C2", "C9"]
     assert summary["label_rule"]["collapse_fraction"] == 0.25
     assert experiment_from_mapping(summary["experiment"] | {"grpo": {}}) == law_experiment()
     assert {"torch", "numpy"} <= set(summary["versions"]["sweep"])
@@ -303,7 +311,7 @@ def test_a_law_the_data_reject_is_reported_as_not_supported(tmp_path):
 
     stale = law_experiment(sync_interval=(8, 16, 32))
     comparison = compare_store(write_store(tmp_path / "s.zarr", stale, trace=flat))
-    assert [one.verdict.word for one in comparison.judgements] == ["not supported"] * 3 + ["not supported"]
+    assert [one.verdict.word for one in comparison.judgements] == ["not supported"] * 5
     text = text_of(report.render(comparison))
     assert "Law one (largest stable η ∝ 1/S) is not supported" in text
     assert "S·η is no constant here" in text

@@ -10,7 +10,6 @@ from meanfield import results
 from meanfield.boundary import log_rate_at
 from meanfield.calibrate import calibrate
 from meanfield.combination import LIKELIHOOD_RATIO, Combination
-from meanfield.errors import InputError
 from meanfield.growth import drift_growth, drift_verdict
 from meanfield.labels import DEFAULT_RULE, label_sweep
 from meanfield.runs import read_runs, write_runs
@@ -145,19 +144,21 @@ def test_a_run_that_is_left_out_of_every_fit_moves_no_number(failing, failed):
     assert found.judgements == failed.judgements
 
 
-def test_two_seeds_are_no_sweep(tmp_path):
-    store = write_store(tmp_path / "s.zarr", law_experiment(seed=(0, 1)))
-    with pytest.raises(
-        InputError, match=r"must hold 3 seeds in a cell \(S, learning rate\), got at most 2\. Add seeds"
-    ):
-        findings_of(open_sweep(store))
+def test_two_seeds_give_numbers_and_no_verdict(tmp_path):
+    found = findings_of(open_sweep(write_store(tmp_path / "s.zarr", law_experiment(seed=(0, 1)))))
+    assert set(found.runs[LEFT_OUT]) == {FEW_SEEDS}
+    assert found.calibration.boundary_exponent.contains(-1.0)
+    for judgement in found.judgements:
+        assert judgement.verdict.word == "inconclusive"
+        assert judgement.verdict.sentence.startswith("No cell has 3 seeds, so nothing is judged. ")
 
 
 def test_a_sweep_with_one_shard_done_knows_nothing(tmp_path):
     found = findings_of(open_sweep(write_store(tmp_path / "s.zarr", law_experiment(), num_done=1)))
-    assert len(found.calibration.observations) == 0
+    assert len(found.calibration.observations) > 0
+    assert not found.calibration.boundary_exponent.identified
     assert {one.verdict.word for one in found.judgements} == {"inconclusive"}
-    assert found.log_ratio_of_forms is None
+    assert found.log_ratio_of_forms == (0.0, 0.0)
     assert found.combination is Combination.UNDECIDED
     json.dumps(found.to_json(), allow_nan=False)
 
@@ -168,7 +169,7 @@ def test_a_sweep_with_one_shard_done_knows_nothing(tmp_path):
 def test_the_parts_are_those_of_the_fits(findings):
     calibration = findings.calibration
     assert findings.growth == drift_growth(findings.measures, calibration=calibration)
-    assert findings.judgements[3].verdict == drift_verdict(findings.growth, calibration)
+    assert findings.judgements[4].verdict == drift_verdict(findings.growth, calibration)
     assert findings.times == fit_time_surface(calibration, degraded_counts=False)
     assert findings.times_of_declines == fit_time_surface(calibration, degraded_counts=True)
     assert findings.persistence.exit_distance.estimate is not None

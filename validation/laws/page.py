@@ -278,7 +278,9 @@ def _contrast(contrast: Contrast, by_name: dict[str, Numbers]) -> str:
         ["predicted exponent −β/α", *(_two(one["growth"]["predicted_exponent"]) for one in pair)],
         ["slope of log T on log η", *(_two(one["budget_exponent"]) for one in pair)],
         ["law one", *(one["verdicts"][0]["verdict"] for one in pair)],
-        ["law two", *(one["verdicts"][2]["verdict"] for one in pair)],
+        ["law two, degraded censored", *(one["verdicts"][2]["verdict"] for one in pair)],
+        ["all declines: T ∝ η^…", *(_two(one["times_of_declines"]["with_rate"]) for one in pair)],
+        ["law two, degraded as collapsed", *(one["verdicts"][3]["verdict"] for one in pair)],
     ]
     table = _table(("", f"`{contrast.base}`", f"`{contrast.changed}`"), rows)
     return f"**{contrast.question}** {contrast.change}\n\n{table}"

@@ -14,11 +14,10 @@ from meanfield.curves import Curve, boundary_curve
 from meanfield.errors import InputError
 from meanfield.fit_persistent import fit_persistent
 from meanfield.holdout import MIN_INTERVALS, Holdout, holdout
-from meanfield.outcomes import Outcome
 from meanfield.runs import ONSET, read_runs
 from validation.compare import MEASURES_FILE, RUNS_FILE
 from validation.config import Experiment, experiment_from_mapping
-from validation.findings import FROM_ALL, LEFT_OUT, Findings, find
+from validation.findings import FROM_ALL, LEFT_OUT, Findings, declines, find
 from validation.measures import cut_runs
 
 if TYPE_CHECKING:
@@ -31,9 +30,9 @@ ORDER = (
     "open_cycle",
     "sort_wide",
     "momentum_wide",
+    "momentum_fresh",
     "momentum",
     "small_batch",
-    "small_batch_long",
     "sgd",
     "sgd_long",
     "sequence",
@@ -63,6 +62,12 @@ class Setting:
         """Name of the experiment."""
         return self.experiment.name
 
+    @property
+    def _used(self) -> "pd.DataFrame":
+        """The runs of cells with enough seeds."""
+        runs = self.findings.runs
+        return runs[~runs[LEFT_OUT].str.startswith(FROM_ALL)]
+
     @cached_property
     def held_out(self) -> Holdout | None:
         """Predictions for half of the S values from the other half; None with too few S for two halves.
@@ -70,12 +75,12 @@ class Setting:
         Any decline counts, at its onset: it is what the boundary is made of.
         """
         stale = [S for S in self.experiment.sync_interval if S >= 2]
-        return holdout(_declines(self.findings.runs)) if len(stale) >= MIN_INTERVALS else None
+        return holdout(declines(self._used)) if len(stale) >= MIN_INTERVALS else None
 
     @cached_property
     def honest_log_ratio(self) -> float | None:
         """Log likelihood ratio [nat] of persistent drift with an honest signal, h > 0, over h = 0, by the declines."""
-        calibration = calibrate(_declines(self.findings.runs))
+        calibration = calibrate(declines(self._used))
         free, without = fit_persistent(calibration), fit_persistent(calibration, without=("honest_drive",))
         if free.log_likelihood is None or without.log_likelihood is None:
             return None
@@ -151,12 +156,6 @@ def _check_labels(runs: "pd.DataFrame", kept: "pd.DataFrame", folder: Path) -> N
         row = int(other.to_numpy().argmax())
         said, given = (f"{table['run'].iloc[row]} {table['outcome'].iloc[row]}" for table in (kept, runs))
         raise InputError(argument, f"hold what {MEASURES_FILE} does: {said} in row {row + 1}", given, way_out)
-
-
-def _declines(runs: "pd.DataFrame") -> "pd.DataFrame":
-    """The runs with degraded ones as collapsed at their onset, cells that no verdict uses left out."""
-    used = runs[~runs[LEFT_OUT].str.startswith(FROM_ALL)]
-    return used.assign(outcome=used["outcome"].replace(Outcome.DEGRADED.word, Outcome.COLLAPSED.word))
 
 
 def _counts(words: "pd.Series[str]") -> dict[str, int]:

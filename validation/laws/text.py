@@ -19,8 +19,8 @@ SETTINGS = {
     "momentum": "`sort` with β1 = 0.99 in place of 0.9",
     "open_cycle": "`sort` at S so large that runs collapse in the first cycle or soon after",
     "sort_wide": "`sort` at larger S",
+    "momentum_fresh": "`momentum_wide` at five S from 32 to 128, fresh seeds",
     "momentum_wide": "`sort_wide` with β1 = 0.99 in place of 0.9",
-    "small_batch_long": "`small_batch` three times as long, rates below its ceiling",
     "sgd_long": "`sgd` three times as long, rates below its ceiling",
     "sgd": "`small_batch` with SGD (momentum 0.9) in place of Adam",
     "sequence": "`small_batch` with the sequence-level ratio (GSPO)",
@@ -70,12 +70,6 @@ CONTRASTS = (
         "sgd_long",
         "Is it the time that slow collapses need?",
         "The same runs three times as long, at rates below the ceiling.",
-    ),
-    Contrast(
-        "small_batch",
-        "small_batch_long",
-        "The same with Adam.",
-        "Three times as long, at rates below the ceiling.",
     ),
     Contrast(
         "sort",
