@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 ORDER = (
     "sort",
     "sort_clipped",
-    "long",
     "open_cycle",
     "sort_wide",
     "momentum_wide",

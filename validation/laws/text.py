@@ -14,7 +14,6 @@ SETTINGS = {
     "sort": "the main sweep: sort 3 of 10 symbols, network of width 64, 64 prompts × 8 samples, Adam, "
     "token-level ratio, no clip",
     "sort_clipped": "`sort` with PPO clipping at 0.2",
-    "long": "`sort` at small rates, four times as long, other seeds",
     "small_batch": "`sort` with 16 prompts",
     "momentum": "`sort` with β1 = 0.99 in place of 0.9",
     "open_cycle": "`sort` at S so large that runs collapse in the first cycle or soon after",
