@@ -22,6 +22,7 @@ from meanfield.errors import InputError
 from meanfield.estimate import Estimate
 from meanfield.grids import Array
 from meanfield.observations import Mask, Observations, observe
+from meanfield.outcomes import Outcome
 from meanfield.runs import check_runs
 
 if TYPE_CHECKING:
@@ -174,18 +175,20 @@ def calibrate(runs: pd.DataFrame, *, confidence: float = CONFIDENCE) -> Calibrat
     boundary = _boundary(observations, unstable, np.ones(len(observations)))
     time_law = _time_law(observations, boundary, _SLOPE_AXIS)
     combination = _combination(observations, unstable, boundary)
-    if_max = _time_share(observations, time_law)
-    time_share = if_max if combination is Combination.MAX else np.ones(len(observations))
-    boundary = _boundary(observations, unstable, time_share)
-    collapsed_only = _boundary(observations, observations.collapsed, time_share)
+    if_max = _time_share(observations, _time_law(_declines(observations), boundary, _SLOPE_AXIS))
+    if_max_collapsed = _time_share(observations, time_law)
+    no_allowance = np.ones(len(observations))
+    allowance = (if_max, if_max_collapsed) if combination is Combination.MAX else (no_allowance, no_allowance)
+    boundary = _boundary(observations, unstable, allowance[0])
+    collapsed_only = _boundary(observations, observations.collapsed, allowance[1])
     exponent, exponent_collapsed_only = (_exponent(observations, one, confidence) for one in (boundary, collapsed_only))
     given_time, collapsed_only_given_time = exponent, exponent_collapsed_only
     if combination is Combination.UNDECIDED and time_law is not None:
         given_time, collapsed_only_given_time = (
-            _exponent(observations, _boundary(observations, reading, if_max), confidence)
-            for reading in (unstable, observations.collapsed)
+            _exponent(observations, _boundary(observations, reading, share), confidence)
+            for reading, share in ((unstable, if_max), (observations.collapsed, if_max_collapsed))
         )
-    at_law_one = fit_boundary(observations, unstable, time_share=time_share, exponent_axis=_LAW_ONE)
+    at_law_one = fit_boundary(observations, unstable, time_share=allowance[0], exponent_axis=_LAW_ONE)
     at_law_two = _time_law(observations, boundary, _LAW_TWO)
     slope = _slope(observations.where(_budget_arm(observations, boundary)), time_law, confidence)
     sound = observations.where(~observations.degraded)
@@ -244,6 +247,12 @@ def unstable_probability(arm: Observations, boundary: BoundaryPosterior | None) 
         here = arm.sync_interval == sync_interval
         probability[here] = boundary.unstable_probability(float(sync_interval), arm.learning_rate[here])
     return probability
+
+
+def _declines(observations: Observations) -> Observations:
+    """Degraded runs as collapsed at their onset: when an unstable run shows it, if degraded runs count as unstable."""
+    outcome = np.where(observations.degraded, Outcome.COLLAPSED.code, observations.outcome).astype(np.int8)
+    return replace(observations, outcome=outcome)
 
 
 def _budget_arm(observations: Observations, boundary: BoundaryPosterior | None) -> Mask:

@@ -129,9 +129,10 @@ class Findings:
         """Log likelihood ratio of max-form over min-form [nat], with and without the ceiling (claims C7 and C8).
 
         Every second seed is cut at the shortest horizon, so that no run counts at two lengths. None without two seeds
-        or without a boundary. Beyond +-log(20) on both sides it is decided.
+        or without a boundary at S >= 2. Beyond +-log(20) on both sides it is decided.
         """
-        if self.measures.sizes["seed"] < 2 or self.calibration.boundary is None:
+        boundary = self.calibration.boundary
+        if self.measures.sizes["seed"] < 2 or boundary is None or boundary.log_rate is None:
             return None
         seen = calibrate(self._mixed_horizons()).observations
         unstable = seen.collapsed | seen.degraded

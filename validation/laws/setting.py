@@ -30,6 +30,7 @@ ORDER = (
     "sort_wide",
     "momentum_wide",
     "momentum_fresh",
+    "momentum_long",
     "momentum",
     "small_batch",
     "sgd",

@@ -19,6 +19,7 @@ SETTINGS = {
     "open_cycle": "`sort` at S so large that runs collapse in the first cycle or soon after",
     "sort_wide": "`sort` at larger S",
     "momentum_fresh": "`momentum_wide` at five S from 32 to 128, fresh seeds",
+    "momentum_long": "`small_batch` with β1 = 0.99 at S from 32 to 128, two and a half times as long",
     "momentum_wide": "`sort_wide` with β1 = 0.99 in place of 0.9",
     "sgd_long": "`sgd` three times as long, rates below its ceiling",
     "sgd": "`small_batch` with SGD (momentum 0.9) in place of Adam",
