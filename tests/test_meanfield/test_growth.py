@@ -88,13 +88,12 @@ def test_the_drift_on_the_boundary_is_the_same_at_every_interval_where_the_argum
         assert point.effective_sample_size.estimate == pytest.approx(0.5)
 
 
-def two_intervals(constants, *, scale=0.1, num_rates=20):
+def two_intervals(constants, *, scale, noise):
     """A sweep at S = 4 and 32 on whose boundary the drift is one of the constants each."""
-    intervals, rates = (4.0, 32.0), tuple(np.geomspace(1e-3, 3e-2, num_rates))
+    intervals, rates = (4.0, 32.0), tuple(np.geomspace(1e-3, 3e-2, 20))
     shape = {"intervals": intervals, "rates": rates, "num_seeds": 3}
     runs = draw_sweep(2, critical_product=0.06, exponent=BETA / ALPHA, scale=scale, budget=0.02, steps=(800,), **shape)
-    law = {**LAW, "noise": 0.0 if scale < 0.01 else 0.3}
-    drift = power_law_drift(0, **law, **shape) * np.array(constants)[:, None, None, None]
+    drift = power_law_drift(0, **{**LAW, "noise": noise}, **shape) * np.array(constants)[:, None, None, None]
     values = {"drift": drift, "behavior_k3": drift, "effective_sample_size": drift}
     return drift_growth(made_up_measures(values, **shape), calibration=calibrate(runs))
 
@@ -102,14 +101,15 @@ def two_intervals(constants, *, scale=0.1, num_rates=20):
 @pytest.mark.parametrize(("constants", "spread"), [((1.0, 1.0), 1.0), ((1.0, 4.0), 4.0), ((2.0, 1.0), 2.0)])
 def test_the_spread_is_the_ratio_of_the_drifts_on_the_boundary(constants, spread):
     """A sharp boundary between two tested rates that lie a fifth apart: each end is known to a tenth."""
-    found = two_intervals(constants, scale=1e-3).spread
+    found = two_intervals(constants, scale=1e-3, noise=0.0).spread
     assert found.low / 1.2 < spread < found.high * 1.2
     assert found.estimate == pytest.approx(spread, rel=0.2)
 
 
-def test_drifts_at_two_intervals_are_uncertain_each_by_itself():
+@pytest.mark.parametrize(("scale", "noise"), [(1e-3, 1.0), (0.3, 0.0)], ids=["the drift", "the boundary"])
+def test_drifts_at_two_intervals_are_uncertain_each_by_itself(scale, noise):
     """The runs at two S are other runs: in log units the widths add up as squares, and none of it cancels."""
-    found = two_intervals((1.0, 8.0))
+    found = two_intervals((1.0, 20.0), scale=scale, noise=noise)
     widths = [np.log(one.high / one.low) for one in (*(point.drift for point in found.on_boundary), found.spread)]
     assert len(widths) == 3
     assert widths[2] == pytest.approx(np.hypot(*widths[:2]), rel=0.1)
@@ -174,7 +174,8 @@ def test_without_any_measure_nothing_is_known(agreeing):
 
 def test_with_too_few_runs_nothing_is_known(agreeing):
     kept = np.zeros((len(INTERVALS), len(RATES), 3, 1), bool)
-    kept.reshape(-1)[: MIN_RUNS - 1] = True
+    for place in range(MIN_RUNS - 1):
+        kept[place % 3, place % 4, place // 3] = True
     values = {
         "drift": np.where(kept, power_law_drift(0, **LAW), np.nan),
         "pair_cosine": np.where(kept, 0.1, np.nan)[..., 0],

@@ -104,7 +104,8 @@ def calibrate_without(seen, interval):
 def test_the_exit_distance_is_the_median_over_collapsed_runs(calibration):
     """Twice as far at S = 32 as at S = 16; what the stable runs and those at S = 1 have walked does not count."""
     distance = np.where(ABOVE, np.where(S == 32, 4.0, np.where(S == 16, 2.0, 3.0)), 77.0)
-    found = persistence(measured({"displacement_at_onset": distance}), calibration=calibration)
+    outcome = np.where(ABOVE | (S == 1), COLLAPSED, STABLE)[None]
+    found = persistence(measured({"displacement_at_onset": distance, "outcome": outcome}), calibration=calibration)
     collapsed = distance[ABOVE]
     assert found.exit_distance.estimate == np.median(collapsed)
     assert found.exit_spread.estimate == pytest.approx(2.0)
