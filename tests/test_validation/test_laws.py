@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +9,6 @@ import pytest
 
 from meanfield import results
 from meanfield.command import run_command
-from meanfield.fit_persistent import fit_persistent
-from meanfield.holdout import holdout
 from meanfield.runs import read_runs, write_runs
 from tests.support.measured import law_experiment, trace, write_store
 from theory.claims import claim
@@ -46,8 +43,7 @@ def sometimes_degraded(run, max_steps):
 def quick():
     """A search of a few generations in place of the whole one, and no report drawn."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(setting, "fit_persistent", partial(fit_persistent, generations=2))
-        patch.setattr(setting, "holdout", partial(holdout, generations=2))
+        patch.setattr(setting, "GENERATIONS", 2)
         patch.setattr("meanfield.fit_persistent.CLIMB_STEPS", 20)
         patch.setattr("validation.report.render", lambda comparison: comparison.experiment.name)
         yield
@@ -197,6 +193,7 @@ def test_the_numbers_are_the_findings_of_the_kept_data(made):
     findings = read_setting(made / "sort").findings
     assert {name: said[name] for name in findings.to_json()} == json.loads(json.dumps(findings.to_json()))
     assert said["outcomes"] == {"collapsed": 17, "degraded": 3, "failed": 1, "stable": 24}
+    assert said["times_of_declines"]["num_events"] == said["times"]["num_events"] + 3
     assert said["boundary_exponent"] == findings.calibration.boundary_exponent.to_json()
     assert [one["claim"] for one in said["verdicts"]] == ["C1", "C1", "C2", "C2", "C9"]
 

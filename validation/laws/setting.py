@@ -43,6 +43,9 @@ ORDER = (
 )
 """Order of the sweeps on the page; others follow by name."""
 
+GENERATIONS = 100
+"""Effort of every search for the parameters of persistent drift, of which a page needs dozens."""
+
 
 @dataclass(frozen=True, eq=False)
 class Setting:
@@ -75,13 +78,15 @@ class Setting:
         Any decline counts, at its onset: it is what the boundary is made of.
         """
         stale = [S for S in self.experiment.sync_interval if S >= 2]
-        return holdout(declines(self._used)) if len(stale) >= MIN_INTERVALS else None
+        return holdout(declines(self._used), generations=GENERATIONS) if len(stale) >= MIN_INTERVALS else None
 
     @cached_property
     def honest_log_ratio(self) -> float | None:
         """Log likelihood ratio [nat] of persistent drift with an honest signal, h > 0, over h = 0, by the declines."""
         calibration = calibrate(declines(self._used))
-        free, without = fit_persistent(calibration), fit_persistent(calibration, without=("honest_drive",))
+        free, without = (
+            fit_persistent(calibration, without=parts, generations=GENERATIONS) for parts in ((), ("honest_drive",))
+        )
         if free.log_likelihood is None or without.log_likelihood is None:
             return None
         # the smaller model is part of the larger one: a search that ended below it stopped at a lesser maximum
