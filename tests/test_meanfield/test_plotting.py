@@ -41,7 +41,7 @@ def make_sweep():
             drift[i, j] = (
                 10 * eta * ((step - 1) % S) * (1 + np.arange(3))[:, None] * np.where(fallen | (step > 16), 100.0, 1.0)
             )
-    rest = ("rollout_reward", "entropy", "behavior_k3", "clip_fraction", "grad_norm")
+    rest = set(SWEEP.names) - {"learner_reward", "drift"}
     return build(
         SWEEP,
         coordinates={"sync_interval": INTERVALS, "learning_rate": RATES, "seed": SEEDS, "step": step},
