@@ -73,16 +73,19 @@ class Setting:
 
     @cached_property
     def held_out(self) -> Holdout | None:
-        """Predictions for half of the S values from the other half; None with too few S for two halves.
+        """Predictions for half of the S values from the other half; None with too few S, or seeds, for two halves.
 
         Any decline counts, at its onset: it is what the boundary is made of.
         """
-        stale = [S for S in self.experiment.sync_interval if S >= 2]
-        return holdout(declines(self._used), generations=GENERATIONS) if len(stale) >= MIN_INTERVALS else None
+        used = self._used
+        num_stale = used.loc[used["sync_interval"] >= 2, "sync_interval"].nunique()
+        return holdout(declines(used), generations=GENERATIONS) if num_stale >= MIN_INTERVALS else None
 
     @cached_property
     def honest_log_ratio(self) -> float | None:
         """Log likelihood ratio [nat] of persistent drift with an honest signal, h > 0, over h = 0, by the declines."""
+        if self._used.empty:
+            return None
         calibration = calibrate(declines(self._used))
         free, without = (
             fit_persistent(calibration, without=parts, generations=GENERATIONS) for parts in ((), ("honest_drive",))
