@@ -1,5 +1,7 @@
 """Several sweeps compared at once: a folder for each, and one table of them all."""
 
+import contextlib
+import io
 import json
 from pathlib import Path
 
@@ -47,10 +49,17 @@ def stores(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def together(stores, tmp_path_factory):
+def ran(stores, tmp_path_factory):
+    """The folder that one call wrote, and what it said."""
     out = tmp_path_factory.mktemp("out") / "new"
-    assert run_command(compare.main, [*map(str, stores), "--out", str(out)]) == 0
-    return out
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        assert run_command(compare.main, [*map(str, stores), "--out", str(out)]) == 0
+    return out, said.getvalue()
+
+
+@pytest.fixture(scope="module")
+def together(ran):
+    return ran[0]
 
 
 def test_each_store_has_a_folder_of_its_name(together):
@@ -79,9 +88,8 @@ def overview(text: str) -> dict[str, list[str]]:
     return {row.split()[0]: row.split() for row in rows if row.strip()}
 
 
-def test_one_table_holds_the_exponents_of_all(stores, tmp_path, capsys):
-    assert run_command(compare.main, [*map(str, stores), "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
+def test_one_table_holds_the_exponents_of_all(stores, ran):
+    said = ran[1]
     assert "law: 45 runs" in said
     assert "quiet: 12 runs, 12 stable" in said
     comparison = compare_store(stores[0])

@@ -232,7 +232,7 @@ def test_where_the_horizon_binds_the_boundary_moves_with_it(tmp_path):
         metrics["learner_reward"] = np.where(np.isnan(reward), np.nan, np.where(fallen, FLOOR, 0.9))
         return metrics
 
-    rates = tuple(float(f"{eta:.3g}") for eta in np.geomspace(5e-4, 3e-2, 12))
+    rates = tuple(float(f"{eta:.3g}") for eta in np.geomspace(5e-4, 3e-2, 8))
     binding = law_experiment(sync_interval=(4, 8, 16), learning_rate=rates, max_steps=400)
     found = findings_of(open_sweep(write_store(tmp_path / "s.zarr", binding, trace=falls)))
     for cut in found.cuts:

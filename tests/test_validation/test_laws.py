@@ -181,7 +181,9 @@ def test_a_decline_of_any_kind_counts_for_the_model_and_a_left_out_run_does_not(
 
 
 def test_a_sweep_whose_cells_have_two_seeds_has_numbers_and_no_model(quick, tmp_path):
-    store = write_store(tmp_path / "s.zarr", law_experiment(seed=(0, 1), sync_interval=(2, 4, 8, 16)))
+    store = write_store(
+        tmp_path / "s.zarr", law_experiment(seed=(0, 1), sync_interval=(2, 4, 8, 16), learning_rate=(0.01, 0.05))
+    )
     assert run_command(compare.main, [str(store), "--out", str(tmp_path / "out")]) == 0
     said = read_setting(tmp_path / "out").to_json()
     assert said["holdout"] is None
