@@ -5,8 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 OUT := build/demo
 
-LAWS := sort sort_clipped open_cycle sort_wide momentum_wide momentum momentum_fresh momentum_long small_batch sgd sgd_long \
-	sequence sequence_product prefix_sum reverse transformer
+LAWS := $(basename $(notdir $(wildcard validation/experiments/laws/*.toml)))
 LAWS_OUT := docs/laws
 
 .PHONY: demo test lint laws check-laws clean

@@ -175,15 +175,15 @@ def calibrate(runs: pd.DataFrame, *, confidence: float = CONFIDENCE) -> Calibrat
     boundary = _boundary(observations, unstable, np.ones(len(observations)))
     time_law = _time_law(observations, boundary, _SLOPE_AXIS)
     combination = _combination(observations, unstable, boundary)
-    if_max = _time_share(observations, _time_law(_declines(observations), boundary, _SLOPE_AXIS))
-    if_max_collapsed = _time_share(observations, time_law)
+    decline_law = _time_law(_declines(observations), boundary, _SLOPE_AXIS)
+    if_max, if_max_collapsed = (_time_share(observations, law) for law in (decline_law, time_law))
     no_allowance = np.ones(len(observations))
     allowance = (if_max, if_max_collapsed) if combination is Combination.MAX else (no_allowance, no_allowance)
     boundary = _boundary(observations, unstable, allowance[0])
     collapsed_only = _boundary(observations, observations.collapsed, allowance[1])
     exponent, exponent_collapsed_only = (_exponent(observations, one, confidence) for one in (boundary, collapsed_only))
     given_time, collapsed_only_given_time = exponent, exponent_collapsed_only
-    if combination is Combination.UNDECIDED and time_law is not None:
+    if combination is Combination.UNDECIDED and decline_law is not None:
         given_time, collapsed_only_given_time = (
             _exponent(observations, _boundary(observations, reading, share), confidence)
             for reading, share in ((unstable, if_max), (observations.collapsed, if_max_collapsed))

@@ -134,7 +134,7 @@ class Findings:
         boundary = self.calibration.boundary
         if self.measures.sizes["seed"] < 2 or boundary is None or boundary.log_rate is None:
             return None
-        seen = calibrate(self._mixed_horizons()).observations
+        seen = self._at_two_horizons.observations
         unstable = seen.collapsed | seen.degraded
         ceiling = self.calibration.learning_rate_ceiling.estimate
         ends = (np.inf if ceiling is None else float(np.log(ceiling)), np.inf)
@@ -146,13 +146,17 @@ class Findings:
         """Which form the runs cut at two horizons support."""
         if self.log_ratio_of_forms is None:
             return Combination.UNDECIDED
-        return calibrate(self._mixed_horizons()).combination
+        return self._at_two_horizons.combination
+
+    @cached_property
+    def _at_two_horizons(self) -> Calibration:
+        """Calibration of the runs, every second seed cut at the shortest horizon."""
+        return calibrate(self._mixed_horizons())
 
     def _mixed_horizons(self) -> "pd.DataFrame":
         import pandas as pd
 
-        tables = (cut_runs(self.used, int(end)) for end in self.measures["horizon"].values[[0, -1]])
-        short, whole = tables
+        short, whole = (cut_runs(self.used, int(end)) for end in self.measures["horizon"].values[[0, -1]])
         cut = short["seed"].isin(self.measures["seed"].values[1::2])
         return pd.concat([short[cut], whole[~cut]])
 

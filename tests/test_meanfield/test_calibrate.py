@@ -237,6 +237,17 @@ def test_two_horizons_without_contrast_stay_undecided():
     assert any("the outcomes favour neither form by 20 to 1" in sentence for sentence in found.missing)
 
 
+def test_declines_allow_for_time_as_collapses_do():
+    """A sweep in which nothing collapses and runs degrade at the same steps has the same boundary, time allowed for."""
+    runs = draw_sweep(3, steps=(800,), rates=np.geomspace(7e-4, 2e-2, 8), num_seeds=3)
+    degraded = runs.assign(outcome=runs["outcome"].replace("collapsed", "degraded"))
+    degraded = degraded.assign(collapse_step_low=runs["collapse_step"] - 1, collapse_step_high=runs["collapse_step"])
+    of_collapses, of_declines = calibrate(runs), calibrate(degraded)
+    assert of_declines.boundary_exponent == of_collapses.boundary_exponent
+    assert of_declines.boundary_exponent_given_time == of_collapses.boundary_exponent_given_time
+    assert of_declines.boundary_exponent_given_time.low < of_declines.boundary_exponent.low
+
+
 def test_a_true_law_is_not_rejected_because_stable_runs_lacked_the_time():
     """With 800 steps and B = 2.5 rates below 3e-3 cannot collapse, which flattens the boundary seen at large S."""
     rates = np.geomspace(7e-4, 1.9e-2, 8)

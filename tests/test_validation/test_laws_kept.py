@@ -7,8 +7,8 @@ import pytest
 
 from validation.laws.__main__ import NUMBERS_FILE, read_numbers, setting_folders
 from validation.laws.page import render
-from validation.laws.setting import ORDER, read_setting
-from validation.laws.text import FIGURES
+from validation.laws.setting import read_setting
+from validation.laws.text import FIGURES, SETTINGS
 
 ROOT = Path(__file__).parents[2]
 LAWS = ROOT / "docs" / "laws"
@@ -28,7 +28,7 @@ def test_the_page_of_the_repository_is_made_from_its_numbers():
 
 def test_every_sweep_of_the_repository_has_its_data_and_its_figures():
     names = [one["name"] for one in kept_numbers()["settings"]]
-    assert names == [path.name for path in setting_folders(LAWS)] == list(ORDER)
+    assert names == [path.name for path in setting_folders(LAWS)] == list(SETTINGS)
     assert {path.stem for path in LAWS.glob("*.png")} == set(FIGURES)
 
 

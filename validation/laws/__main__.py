@@ -53,13 +53,13 @@ def setting_folders(folder: Path) -> list[Path]:
     InputError
         If there is none.
     """
-    from validation.laws.setting import ORDER
+    from validation.laws.text import SETTINGS
 
     found = {path.parent.name: path.parent for path in folder.glob("*/measures.nc")}
     if not found:
         way_out = f"Make them with python -m validation.compare STORE... --out {folder}."
         raise InputError("DIR", "hold subfolders with measures.nc", str(folder), way_out)
-    ranks = {name: rank for rank, name in enumerate(ORDER)}
+    ranks = {name: rank for rank, name in enumerate(SETTINGS)}
     return [found[name] for name in sorted(found, key=lambda name: (ranks.get(name, len(ranks)), name))]
 
 

@@ -172,16 +172,16 @@ def _budget(setting: Setting, axes: "Axes") -> dict[str, Any]:
 
 
 def _horizon(setting: Setting, axes: "Axes") -> dict[str, Any]:
-    handles = {}
+    handles: dict[str, Any] = {}
     cuts = setting.findings.cuts
-    for cut, colour, share in zip(cuts, style.ramp(len(cuts)), ("a quarter", "a half", "all"), strict=True):
+    for cut, colour in zip(cuts, style.ramp(len(cuts)), strict=False):
         if not cut.max_rates:
             continue
         S = [interval for interval, _ in cut.max_rates]
         ends = np.array([[one.estimate, one.low, one.high] for _, one in cut.max_rates], dtype=np.float64)
         (line,) = axes.plot(S, ends[:, 0], color=colour, marker="o", markersize=3.5, linewidth=1.4)
         axes.fill_between(S, ends[:, 1], ends[:, 2], color=colour, alpha=0.15, linewidth=0)
-        handles[f"{share} of the steps"] = line
+        handles[f"first {cut.horizon / setting.experiment.max_steps:.0%} of the steps"] = line
     axes.set(xscale="log", yscale="log")
     style.plain_ticks(axes, [S for S in setting.experiment.sync_interval if S >= 2])
     return handles

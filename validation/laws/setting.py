@@ -23,26 +23,6 @@ from validation.measures import cut_runs
 if TYPE_CHECKING:
     import pandas as pd
 
-ORDER = (
-    "sort",
-    "sort_clipped",
-    "open_cycle",
-    "sort_wide",
-    "momentum_wide",
-    "momentum_fresh",
-    "momentum_long",
-    "momentum",
-    "small_batch",
-    "sgd",
-    "sgd_long",
-    "sequence",
-    "sequence_product",
-    "prefix_sum",
-    "reverse",
-    "transformer",
-)
-"""Order of the sweeps on the page; others follow by name."""
-
 GENERATIONS = 100
 """Effort of every search for the parameters of persistent drift, of which a page needs dozens."""
 
