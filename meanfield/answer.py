@@ -10,7 +10,6 @@ from typing import Any
 
 from meanfield.calibrate import Calibration
 from meanfield.combination import Combination
-from meanfield.errors import InputError
 from meanfield.estimate import Estimate
 from meanfield.gaps import NextRun
 from meanfield.recommend import (
@@ -26,6 +25,7 @@ from meanfield.recommend import (
     recommend_rate,
     unseen_stretch,
 )
+from theory.errors import InputError
 
 SCHEMA = "driftlaw.predict/1"
 """Name and version of the JSON object."""

@@ -18,12 +18,12 @@ import numpy as np
 from meanfield.boundary import EXPONENT_RANGE, BoundaryPosterior, RateBracket, fit_boundary, rate_brackets
 from meanfield.budget import SLOPE_RANGE, BudgetPosterior, fit_budget
 from meanfield.combination import Combination, decide
-from meanfield.errors import InputError
 from meanfield.estimate import Estimate
 from meanfield.grids import Array
 from meanfield.observations import Mask, Observations, observe
 from meanfield.outcomes import Outcome
 from meanfield.runs import check_runs
+from theory.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

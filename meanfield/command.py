@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from meanfield.errors import InputError
+from theory.errors import InputError
 
 _UsageError: Any = typer.BadParameter.__base__
 """What typer raises for any misuse of the command line; its place in the package changed between versions."""

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from meanfield.boundary import BoundaryPosterior, RateBracket
 from meanfield.budget import BudgetPosterior
 from meanfield.calibrate import Calibration
-from meanfield.errors import InputError
 from meanfield.estimate import Estimate
 from meanfield.grids import Array
 from meanfield.parameters import MapParameters
 from meanfield.simulate import exit_budget
+from theory.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,10 +22,10 @@ from scipy.special import ndtr
 
 from meanfield.budget import SCATTER_RANGE
 from meanfield.calibrate import MIN_COLLAPSED, Calibration
-from meanfield.errors import InputError
 from meanfield.grids import Array
 from meanfield.observations import Observations
 from meanfield.persistent import PersistentParameters, exit_clocks
+from theory.errors import InputError
 
 OUTLIER_SHARE = 0.05
 """Share of runs that do not follow the model [1]; fixed, not fitted."""

@@ -17,13 +17,13 @@ import numpy as np
 
 from meanfield.boundary import rate_brackets
 from meanfield.calibrate import CONFIDENCE, Calibration, calibrate
-from meanfield.errors import InputError
 from meanfield.fit_persistent import GENERATIONS, PersistentFit, fit_persistent
 from meanfield.grids import Array
 from meanfield.observations import Observations, observe
 from meanfield.recommend import collapse_risk
 from meanfield.runs import check_runs
 from meanfield.scores import Outcomes, Prediction, Score, score
+from theory.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from meanfield.errors import InputError
 from meanfield.outcomes import Outcome
+from theory.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,7 +3,7 @@
 from enum import Enum
 from typing import Self
 
-from meanfield.errors import InputError
+from theory.errors import InputError
 
 
 class Outcome(Enum):

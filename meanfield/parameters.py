@@ -8,8 +8,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
-from meanfield.errors import InputError
 from meanfield.tables import check_file, shorten, shown
+from theory.errors import InputError
 
 DEFAULT_INITIAL_MEMORY = 1e-3
 """Mean normalized update with which a run starts [1]: small, because nothing is aligned yet."""

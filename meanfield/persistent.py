@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meanfield import kernels
-from meanfield.errors import InputError
 from meanfield.grids import Array
 from meanfield.parameters import store_positive, store_within
 from meanfield.simulate import STEP_TOLERANCE
+from theory.errors import InputError
 
 
 class Exit(Enum):

@@ -49,7 +49,7 @@ def predict(
 
 
 def _answer(runs: Path | None, params: Path | None, question: Question) -> Answer:
-    from meanfield.errors import InputError
+    from theory.errors import InputError
 
     if runs is not None and params is not None:
         raise InputError("--runs and --params", "not be given together", "both", "Leave one out.")

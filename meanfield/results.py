@@ -14,10 +14,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from meanfield.errors import InputError
 from meanfield.files import write_whole
 from meanfield.parameters import MapParameters
 from theory.claims import claim
+from theory.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from meanfield.errors import InputError
 from meanfield.files import write_text
 from meanfield.outcomes import Outcome
 from meanfield.tables import read_table, shorten, shown
+from theory.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,9 +13,9 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from meanfield import kernels, results
-from meanfield.errors import InputError
 from meanfield.outcomes import Outcome
 from meanfield.parameters import MapParameters
+from theory.errors import InputError
 
 MAX_CYCLES = 1_000_000
 """Sync cycles with a memory that still changes after which `exit_budget` says that a run never exits."""

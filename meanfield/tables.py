@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from meanfield.errors import InputError
+from theory.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

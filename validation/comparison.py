@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from meanfield.answer import Answer, Question, answer
 from meanfield.calibrate import Calibration
-from meanfield.errors import InputError
 from meanfield.fit_map import MapFit, fit_map
 from meanfield.labels import DEFAULT_RULE, LabelRule, label_sweep
 from meanfield.outcomes import Outcome
+from theory.errors import InputError
 from validation.config import Experiment
 from validation.findings import FROM_ALL, LEFT_OUT, Findings, Judgement, find
 from validation.measures import measure

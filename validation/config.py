@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from meanfield.errors import InputError
+from theory.errors import InputError
 
 _MAX_SEED = 2**63 - 1
 """Seeds are stored as int64."""

@@ -2,7 +2,7 @@
 
 import torch
 
-from meanfield.errors import InputError
+from theory.errors import InputError
 from validation.config import Experiment
 from validation.policy import Parameters, chosen, expected_reward
 from validation.setup import evaluation_prompts, policy_of, task_of

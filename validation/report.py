@@ -8,7 +8,8 @@ from meanfield.budget import SLOPE_RANGE
 from meanfield.combination import Combination
 from meanfield.estimate import Estimate
 from meanfield.verdicts import NOT_SUPPORTED
-from theory.claims import CLAIMS, Claim
+from theory.claims import Claim
+from theory.claims.laws import LAWS
 from validation.comparison import Comparison
 from validation.config import Experiment
 from validation.figures import ABOVE_CEILING, ReportFigure, report_figures
@@ -195,7 +196,7 @@ def _said(estimate: Estimate) -> str:
 def _verdicts(comparison: Comparison) -> str:
     """The judged claims as rows."""
     rows = []
-    for record in CLAIMS:
+    for record in LAWS:
         cell = _verdict_cell(comparison, record)
         if cell is None:
             continue
@@ -210,7 +211,7 @@ def _untested(comparison: Comparison) -> str:
     """The claims without a row among the verdicts, each with what would test it."""
     lines = [
         f"<li><b>{record.id}</b> {text(record.title)}. {text(_UNTESTED[record.id])}</li>"
-        for record in CLAIMS
+        for record in LAWS
         if _verdict_cell(comparison, record) is None
     ]
     return f"<ul>{''.join(lines)}</ul>"

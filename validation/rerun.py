@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from meanfield.errors import InputError
+from theory.errors import InputError
 
 
 def main(

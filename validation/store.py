@@ -20,8 +20,8 @@ import numpy as np
 import xarray as xr
 import zarr
 
-from meanfield.errors import InputError
 from meanfield.results import SWEEP, build
+from theory.errors import InputError
 from validation.config import Experiment, experiment_from_mapping
 from validation.plan import Plan, Shard
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from meanfield.errors import InputError
+from theory.errors import InputError
 from validation.policy import Parameters
 
 # R runs, N samples, L tokens, l completed tokens, V symbols, S input symbols (V and the separator), H hidden units,

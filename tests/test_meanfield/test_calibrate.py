@@ -6,11 +6,11 @@ from meanfield.boundary import SCALE_RANGE
 from meanfield.budget import SCATTER_RANGE
 from meanfield.calibrate import calibrate
 from meanfield.combination import Combination, decide, two_horizons
-from meanfield.errors import InputError
 from meanfield.estimate import Estimate
 from meanfield.observations import observe
 from meanfield.verdicts import law_one, law_two
 from tests.support.sweeps import INTERVALS, draw_sweep
+from theory.errors import InputError
 
 UNIT_SCALING = 1e-3
 """Scaling the rates moves every number by the same factor up to ties in the drawing of atoms: below a 1/1000."""

@@ -4,7 +4,7 @@ import pytest
 import typer
 
 from meanfield.command import run_command
-from meanfield.errors import InputError
+from theory.errors import InputError
 
 
 def double(number: Annotated[int, typer.Argument()], fail: str = "") -> None:

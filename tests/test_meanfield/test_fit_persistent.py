@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from meanfield.calibrate import calibrate
-from meanfield.errors import InputError
 from meanfield.fit_persistent import (
     OUTLIER_SHARE,
     WALK_REACH,
@@ -19,6 +18,7 @@ from meanfield.persistent import PersistentParameters
 from tests.support.plain_fits import plain_persistent
 from tests.support.sweeps import INTERVALS, PERSISTENT_RATES, draw_persistent
 from theory import persistent
+from theory.errors import InputError
 from theory.numeric import numpy_function
 
 QUICK = 50

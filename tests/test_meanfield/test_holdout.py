@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from meanfield.calibrate import calibrate
-from meanfield.errors import InputError
 from meanfield.holdout import CALIBRATION, CONSTANT, MODEL, holdout
 from meanfield.persistent import PersistentParameters
 from meanfield.scores import Outcomes, Prediction, score
 from tests.support.sweeps import PERSISTENT_RATES, draw_persistent, draw_sweep
+from theory.errors import InputError
 
 QUICK = 35
 """Generations of a search that need not find the last tenth of a nat."""

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from meanfield.errors import InputError
 from meanfield.labels import DEFAULT_RULE, LabelRule, label_rollout_run, label_run, label_sweep
 from meanfield.outcomes import Outcome
 from meanfield.runs import check_runs
+from theory.errors import InputError
 
 STEP = 10.0 * np.arange(1, 21)
 FLOOR = 0.1

@@ -1,7 +1,7 @@
 import pytest
 
-from meanfield.errors import InputError
 from meanfield.outcomes import Outcome
+from theory.errors import InputError
 
 
 def test_words_and_codes_are_the_published_ones():

@@ -4,8 +4,8 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from meanfield.errors import InputError
 from meanfield.parameters import DEFAULT_INITIAL_MEMORY, MapParameters
+from theory.errors import InputError
 
 
 def test_defaults():

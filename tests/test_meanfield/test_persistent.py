@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from meanfield.errors import InputError
 from meanfield.parameters import MapParameters
 from meanfield.persistent import Exit, PersistentParameters, exit_clocks, persistent_exits
 from meanfield.simulate import exit_budget, phase_diagram
 from tests.support import references
 from tests.support.tolerances import CLOSED_FORM
 from theory import persistent
+from theory.errors import InputError
 from theory.numeric import numpy_function
 
 MAP = MapParameters(critical_product=1.0, exit_radius=50.0)

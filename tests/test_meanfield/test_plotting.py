@@ -15,13 +15,13 @@ from meanfield.curves import (
     exit_budget_curve,
     time_law_curve,
 )
-from meanfield.errors import InputError
 from meanfield.estimate import Estimate
 from meanfield.fit_map import fit_map
 from meanfield.labels import label_sweep
 from meanfield.outcomes import Outcome
 from meanfield.results import SWEEP, build
 from meanfield.simulate import phase_diagram
+from theory.errors import InputError
 
 INTERVALS, RATES, SEEDS, NUM_STEPS = (1, 4, 8, 16), (0.002, 0.01, 0.02, 0.05), (0, 1, 2), 96
 FALL = {(4, 0.05): 30, (8, 0.02): 60, (8, 0.05): 24, (16, 0.01): 80, (16, 0.02): 50, (16, 0.05): 20, (1, 0.05): 20}

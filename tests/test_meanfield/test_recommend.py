@@ -8,9 +8,9 @@ import pytest
 from meanfield.answer import Question, answer
 from meanfield.calibrate import calibrate
 from meanfield.combination import Combination
-from meanfield.errors import InputError
 from meanfield.recommend import choose_interval, collapse_risk, max_rate, query, recommend_rate
 from tests.support.sweeps import INTERVALS, draw_sweep
+from theory.errors import InputError
 
 LONG = 20_000.0
 MONTE_CARLO = 0.1

@@ -5,9 +5,9 @@ import pytest
 import xarray as xr
 
 from meanfield import results
-from meanfield.errors import InputError
 from meanfield.parameters import MapParameters
 from meanfield.simulate import phase_diagram, simulate
+from theory.errors import InputError
 
 MODEL = MapParameters(critical_product=0.02, exit_radius=0.8)
 

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from meanfield.errors import InputError
 from meanfield.observations import observe
 from meanfield.runs import check_runs, read_runs, write_runs
+from theory.errors import InputError
 
 HEADER = "run,sync_interval,learning_rate,steps,outcome,collapse_step,collapse_step_low,collapse_step_high"
 GOOD = "a,8,1e-3,800,collapsed,300,290,300"

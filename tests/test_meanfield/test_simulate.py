@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from meanfield.errors import InputError
 from meanfield.outcomes import Outcome
 from meanfield.parameters import MapParameters
 from meanfield.simulate import exit_budget, phase_diagram, simulate
 from tests.support import references
 from tests.support.tolerances import CLOSED_FORM, LIMIT
 from theory import drift
+from theory.errors import InputError
 from theory.numeric import numpy_function
 
 UNIT = MapParameters(critical_product=1.0, exit_radius=50.0)

@@ -14,7 +14,7 @@ from meanfield.estimate import Estimate
 from meanfield.runs import read_runs
 from meanfield.verdicts import law_two
 from tests.support.measured import BUDGET, FLOOR, PRODUCT, law_experiment, trace, write_store
-from theory.claims import CLAIMS
+from theory.claims.laws import LAWS
 from validation import compare, report
 from validation.comparison import compare as compare_store
 from validation.config import GrpoConfig, experiment_from_mapping
@@ -291,7 +291,7 @@ def test_every_claim_is_judged_or_listed_as_not_tested(page):
     judged, after = text[text.index("Verdicts") :].split("Read with care")
     untested = after[after.index("Not tested by this sweep") :]
     assert "Figure 5." in judged
-    for claim in CLAIMS:
+    for claim in LAWS:
         here = judged if claim.id in ("C1", "C2", "C9") else untested
         assert f"{claim.id} {claim.title}" in here
     assert judged.count(DEGRADED_STABLE) == judged.count(DEGRADED_CENSORED) == 1

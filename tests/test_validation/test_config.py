@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from meanfield.errors import InputError
+from theory.errors import InputError
 from validation.config import Experiment, GrpoConfig, PolicyConfig, TaskConfig, experiment_from_mapping, load_experiment
 
 FOLDER = Path(__file__).parents[2] / "validation" / "experiments"

@@ -4,7 +4,7 @@ from itertools import product
 import pytest
 import torch
 
-from meanfield.errors import InputError
+from theory.errors import InputError
 from validation.config import TASKS, Experiment, TaskConfig
 from validation.policy import Mlp, Policy, chosen, expected_reward
 from validation.pretrain import pretrain

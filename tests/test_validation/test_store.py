@@ -11,7 +11,7 @@ import safetensors.torch
 import torch
 import zarr
 
-from meanfield.errors import InputError
+from theory.errors import InputError
 from validation import store
 from validation.config import Experiment
 from validation.plan import Plan

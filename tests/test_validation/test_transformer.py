@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from meanfield.errors import InputError
 from tests.support.plain_transformer import plain_log_probabilities
+from theory.errors import InputError
 from validation.policy import Parameters, chosen
 from validation.transformer import Transformer
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from meanfield.errors import InputError
+from theory.errors import InputError
 
 if TYPE_CHECKING:
     from validation.laws.setting import Setting

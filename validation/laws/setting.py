@@ -11,10 +11,10 @@ import numpy as np
 from meanfield import results
 from meanfield.calibrate import calibrate
 from meanfield.curves import Curve, boundary_curve
-from meanfield.errors import InputError
 from meanfield.fit_persistent import fit_persistent
 from meanfield.holdout import MIN_INTERVALS, Holdout, holdout
 from meanfield.runs import ONSET, read_runs
+from theory.errors import InputError
 from validation.compare import MEASURES_FILE, RUNS_FILE
 from validation.config import Experiment, experiment_from_mapping
 from validation.findings import FROM_ALL, LEFT_OUT, Findings, declines, find

@@ -1,56 +1,17 @@
-"""The claims C1 to C9: what is said, under which assumptions, by whom, and how it is judged.
+"""C1 to C9: the two laws, the bias bound, the mean-field model and the drift argument."""
 
-Plain records without sympy, so that a table of verdicts can quote them at no cost.
-"""
-
-from dataclasses import dataclass
-from typing import Literal
-
-Status = Literal["reported", "derived", "reconstructed"]
-"""reported: stated by the source; derived: follows from the assumptions; reconstructed: our model."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One claim.
-
-    Attributes
-    ----------
-    id : str
-        Stable id, "C1" and so on.
-    title : str
-        A few words for a heading.
-    statement : str
-        What is claimed.
-    assumptions : tuple of str
-        Under which conditions.
-    source : str
-        A paper with the part of it, or "ours".
-    status : str
-        "reported", "derived" or "reconstructed".
-    verdict_rule : str or None
-        How measured data decide it, fixed before any run; None for a claim that is proved or not judged.
-    """
-
-    id: str
-    title: str
-    statement: str
-    assumptions: tuple[str, ...]
-    source: str
-    status: Status
-    verdict_rule: str | None = None
-
+from theory.claims.record import Claim
 
 _PAPER = "arXiv:2607.01083"
 
-CLAIMS: tuple[Claim, ...] = (
+LAWS: tuple[Claim, ...] = (
     Claim(
         "C1",
         "law one: the boundary",
         "The largest stable learning rate scales as 1/S: S*eta is about constant on the stability boundary.",
         ("vanilla GRPO", "constant learning rate", "behaviour policy refreshed every S optimizer steps"),
         f"{_PAPER} v3, abstract",
-        "reported",
+        "published",
         "Supported if the 90 % interval of the boundary exponent contains -1 and excludes -1/2; "
         "not supported if it excludes -1; else inconclusive. Where the data cannot tell whether stable runs lacked the "
         "time to collapse, also inconclusive unless it says the same with that time allowed for.",
@@ -67,7 +28,7 @@ CLAIMS: tuple[Claim, ...] = (
             "one model and setup",
         ),
         f"{_PAPER} v3, abstract",
-        "reported",
+        "published",
         "Collapses at S = 1, and above the learning-rate ceiling where S = 1 runs show one, do not count. "
         "Supported if the 90 % interval of the slope of log T on log eta contains -1 and is narrower than "
         "0.5, and the budgets at each S lie within a factor 1.5; not supported if the interval excludes -1; "
@@ -83,7 +44,7 @@ CLAIMS: tuple[Claim, ...] = (
             "the integrand's gradient is L_phi-Lipschitz in the behaviour policy",
         ),
         f"{_PAPER} v3, abstract (order and reset); the constant L_b = 2*M*L_D + L_phi is ours",
-        "derived",
+        "ours-derived",
     ),
     Claim(
         "C4",
@@ -92,7 +53,7 @@ CLAIMS: tuple[Claim, ...] = (
         "not necessary.",
         ("updates have norm at most eta*G_upd", "S is the largest rollout lag"),
         f"{_PAPER} v1 and v2, abstract",
-        "reported",
+        "published",
     ),
     Claim(
         "C5",
@@ -106,7 +67,7 @@ CLAIMS: tuple[Claim, ...] = (
             "no noise",
         ),
         f"ours, a model consistent with {_PAPER} v3, abstract",
-        "reconstructed",
+        "ours-derived",
     ),
     Claim(
         "C6",
@@ -115,7 +76,7 @@ CLAIMS: tuple[Claim, ...] = (
         "that moment depends on S and eta through S*eta alone, and on the start u0.",
         ("the memory map of C5", "the displacement grows at the rate eta*u within a cycle"),
         f"ours, a model consistent with {_PAPER} v3, abstract",
-        "derived",
+        "ours-derived",
     ),
     Claim(
         "C7",
@@ -123,7 +84,7 @@ CLAIMS: tuple[Claim, ...] = (
         "With an honest signal h > 0 and S*eta well below C, 1/eta_max = S/C + T*h/R.",
         ("the memory map of C5 linearised at its fixed point", "h > 0", "S*eta < C"),
         "ours",
-        "derived",
+        "ours-derived",
     ),
     Claim(
         "C8",
@@ -132,7 +93,7 @@ CLAIMS: tuple[Claim, ...] = (
         "observed boundary is max(C/S, B/T).",
         ("the memory map of C5 with h = 0", "saturated drift above the boundary"),
         "ours",
-        "derived",
+        "ours-derived",
     ),
     Claim(
         "C9",
@@ -142,27 +103,9 @@ CLAIMS: tuple[Claim, ...] = (
         "where they are not.",
         ("drift is the rms log-ratio per token of the last batch of a cycle", "early training, before any decline"),
         "ours",
-        "derived",
+        "ours-derived",
         "Supported if the 90 % intervals of the predicted and the measured boundary exponent overlap, both narrower "
         "than 0.5, and the drift on the boundary at the measured S >= 2 lies within a factor 2; not supported if the "
         "two intervals do not overlap, or that factor is above 2 in its whole 90 % interval; else inconclusive.",
     ),
 )
-
-_BY_ID = {record.id: record for record in CLAIMS}
-
-
-def claim(claim_id: str) -> Claim:
-    """Return the claim with this id.
-
-    Raises
-    ------
-    ValueError
-        If the id is unknown; the message lists the known ones.
-
-    >>> claim("C1").title
-    'law one: the boundary'
-    """
-    if claim_id not in _BY_ID:
-        raise ValueError(f"claim id must be a known id, got {claim_id!r}. Known ids: {', '.join(_BY_ID)}.")
-    return _BY_ID[claim_id]

@@ -1,0 +1,5 @@
+"""Checks of the claims on metrics."""
+
+from theory.checking import Check
+
+CHECKS: dict[str, Check] = {}

@@ -1,0 +1,5 @@
+"""Checks of the claims on surrogate."""
+
+from theory.checking import Check
+
+CHECKS: dict[str, Check] = {}

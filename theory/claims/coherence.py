@@ -1,0 +1,5 @@
+"""Claims on coherence."""
+
+from theory.claims.record import Claim
+
+COHERENCE: tuple[Claim, ...] = ()

@@ -1,0 +1,5 @@
+"""Claims on delay."""
+
+from theory.claims.record import Claim
+
+DELAY: tuple[Claim, ...] = ()

@@ -1,0 +1,5 @@
+"""Claims on metrics."""
+
+from theory.claims.record import Claim
+
+METRICS: tuple[Claim, ...] = ()

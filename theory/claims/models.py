@@ -1,0 +1,5 @@
+"""Claims on models."""
+
+from theory.claims.record import Claim
+
+MODELS: tuple[Claim, ...] = ()

@@ -1,0 +1,5 @@
+"""Claims on surrogate."""
+
+from theory.claims.record import Claim
+
+SURROGATE: tuple[Claim, ...] = ()

@@ -1,0 +1,1 @@
+"""Linear stability with delayed gradients: schedules, exact thresholds, momentum, weight decay."""
