@@ -9,7 +9,7 @@ eta0 is there only when the S = 1 arm holds both stable and unstable runs; witho
 Priors (weak, and the whole of them): log rate_ref flat over a factor 1000 beyond the tested rates on either
 side; exponent flat on -1..3, so Law 1 (1) is not favoured; log eta0 as log rate_ref; log scale flat on
 0.03..1.
-Source: claim C1 (theory/claims.py); interval censoring needs no special case, for a sweep without
+Source: claim C1 (theory/claims); interval censoring needs no special case, for a sweep without
 overlap gives a plateau between the last stable and the first unstable rate.
 """
 

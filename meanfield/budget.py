@@ -7,7 +7,7 @@ without a collapse contributes log(1 - p * Phi(z_t)), where p is the boundary's 
 unstable at all (a cure model: below the boundary nothing collapses, however long one waits).
 Priors (weak, and the whole of them): log_time flat over a factor 1000 beyond the steps seen on either side;
 slope flat on -1..3; log scatter flat on 0.05..1.5.
-Source: claim C2 (theory/claims.py).
+Source: claim C2 (theory/claims).
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def calibrate(runs: pd.DataFrame, *, confidence: float = CONFIDENCE) -> Calibrat
     InputError
         If the table breaks a rule, or the confidence is not in (0, 1).
 
-    Source: claims C1, C2, C7, C8 (theory/claims.py).
+    Source: claims C1, C2, C7, C8 (theory/claims).
     """
     if not 0 < confidence < 1:
         raise InputError("confidence", "lie in (0, 1)", confidence, "The default is 0.9.")

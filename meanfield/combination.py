@@ -6,7 +6,7 @@ min-form: with probability 1 - (1 - p) * (1 - F)                  (either constr
 p is the probability of being above the boundary, F that of having spent the budget. Both forms get the same
 free C, exponent, B and scatter, and are compared by their marginal likelihoods on the outcomes alone. With
 one horizon a budget cannot be told from a ceiling, so nothing is decided.
-Source: claims C7 and C8 (theory/claims.py): the two forms are limits of one model.
+Source: claims C7 and C8 (theory/claims): the two forms are limits of one model.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def boundary_curve(boundary: BoundaryPosterior, *, sync_intervals: ArrayLike, co
     confidence : float [1]
         Probability inside the band at each S.
 
-    Source: claim C1 (theory/claims.py).
+    Source: claim C1 (theory/claims).
     """
     intervals = np.asarray(sync_intervals, dtype=np.float64)
     atoms = np.stack([boundary.log_max_rate(float(sync_interval)) for sync_interval in intervals])
@@ -69,7 +69,7 @@ def time_law_curve(time_law: BudgetPosterior, *, learning_rates: ArrayLike, conf
     confidence : float [1]
         Probability inside the band at each rate. The scatter of single runs is not in it.
 
-    Source: claim C2 (theory/claims.py).
+    Source: claim C2 (theory/claims).
     """
     rates = np.asarray(learning_rates, dtype=np.float64)
     log_median = time_law.log_time[:, None] - time_law.slope[:, None] * (np.log(rates) - time_law.mean_log_rate)
@@ -81,7 +81,7 @@ def time_law_curve(time_law: BudgetPosterior, *, learning_rates: ArrayLike, conf
 def budget_curve(budget: Estimate, *, learning_rates: ArrayLike) -> Curve | None:
     """Collapse step budget / learning_rate, a line of slope -1; None where the budget is not known.
 
-    Source: claim C2 (theory/claims.py).
+    Source: claim C2 (theory/claims).
     """
     if budget.estimate is None:
         return None
@@ -92,7 +92,7 @@ def budget_curve(budget: Estimate, *, learning_rates: ArrayLike) -> Curve | None
 def exit_budget_curve(parameters: MapParameters, *, products: ArrayLike) -> Curve:
     """Cumulative learning rate at exit of the memory map against S*eta, where it exits.
 
-    Source: claim C6 (theory/claims.py).
+    Source: claim C6 (theory/claims).
     """
     x = np.asarray(products, dtype=np.float64)
     budgets = exit_budget(parameters, x)

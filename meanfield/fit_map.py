@@ -57,7 +57,7 @@ def fit_map(calibration: Calibration, *, initial_memory: float = INITIAL_MEMORY)
         Only collapses with S*eta above C count, since the map never exits below it, and only those below the
         learning-rate ceiling where it is known, since above it staleness is not what makes a run collapse.
 
-    Source: claims C5 and C6 (theory/claims.py). The map has the boundary exponent -1 by construction: where
+    Source: claims C5 and C6 (theory/claims). The map has the boundary exponent -1 by construction: where
     the data reject -1 the sentence says so, and the fit is there to be looked at, not to be used.
     """
     product = calibration.critical_product.estimate

@@ -8,7 +8,7 @@ twenty is an outlier: it collapses with even odds, at a step log-uniform over it
 model has none is improbable and not impossible. Only finite S >= 2 and rates below the learning-rate ceiling count.
 Bounds: boundary and batch radius from the S*eta of the runs, exit radius from their eta*t, with the reach stated
 below; an end of a bound is a model without that part. Nothing is random: the search has a fixed seed.
-Source: claims C5 and C6 (theory/claims.py).
+Source: claims C5 and C6 (theory/claims).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class PersistentFit:
         array, shape (n,) [optimizer step]
             All NaN without a fit.
 
-        Source: claims C5 and C6 (theory/claims.py).
+        Source: claims C5 and C6 (theory/claims).
         """
         if self.parameters is None:
             return np.full(len(steps), np.nan)
@@ -138,7 +138,7 @@ def fit_persistent(
     InputError
         If a part to leave out is not one of those.
 
-    Source: claims C5 and C6 (theory/claims.py).
+    Source: claims C5 and C6 (theory/claims).
     """
     for name in without:
         if name not in ABSENT:

@@ -90,7 +90,7 @@ def drift_growth(measures: xr.Dataset, *, calibration: Calibration) -> DriftGrow
     calibration : Calibration
         Of the same runs; its brackets say which rates are up to the boundary, its confidence is that of the intervals.
 
-    Source: claim C9 (theory/claims.py).
+    Source: claim C9 (theory/claims).
     """
     table = _CycleEnds.of(measures, calibration)
     rate, interval = table.growth()

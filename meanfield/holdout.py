@@ -149,7 +149,7 @@ def holdout(runs: pd.DataFrame, *, confidence: float = CONFIDENCE, generations: 
     InputError
         If the table breaks a rule, holds fewer than four finite S >= 2, or the confidence is not in (0, 1).
 
-    Source: claims C1, C2, C5 and C6 (theory/claims.py).
+    Source: claims C1, C2, C5 and C6 (theory/claims).
     """
     import pandas as pd
 

@@ -33,7 +33,7 @@ def answer_model(parameters: MapParameters, question: Question) -> Answer:
     Answer
         Ends of intervals are None; a risk is 0 or 1.
 
-    Source: claims C1, C2, C6, C7, C8 (theory/claims.py).
+    Source: claims C1, C2, C6, C7, C8 (theory/claims).
     """
     asked = () if question.sync_interval is None else (question.sync_interval,)
     intervals = sorted({*INTERVALS, *asked})

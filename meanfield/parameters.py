@@ -39,7 +39,7 @@ class MapParameters:
     InputError
         If a value is outside its range.
 
-    Source: claims C1 and C2 (theory/claims.py).
+    Source: claims C1 and C2 (theory/claims).
 
     >>> MapParameters(critical_product=0.02, exit_radius=0.8).initial_memory
     0.001

@@ -65,7 +65,7 @@ def persistence(measures: xr.Dataset, *, calibration: Calibration) -> Persistenc
     calibration : Calibration
         Of the same runs.
 
-    Source: claims C5 and C6 (theory/claims.py).
+    Source: claims C5 and C6 (theory/claims).
     """
     below, above = _sides(measures, calibration)
     confidence = calibration.confidence

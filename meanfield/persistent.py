@@ -22,7 +22,7 @@ from theory.errors import InputError
 
 
 class Exit(Enum):
-    """Through which exit a run left, if it did; source: claim C6 (theory/claims.py)."""
+    """Through which exit a run left, if it did; source: claim C6 (theory/claims)."""
 
     NONE = (0, "The run stayed inside to the end.")
     BATCH = (1, "The drift at the end of a cycle reached the radius at which a batch stops being usable.")
@@ -60,7 +60,7 @@ class PersistentParameters:
     InputError
         If a value is outside its range.
 
-    Source: claims C5 and C6 (theory/claims.py); theory/persistent.py.
+    Source: claims C5 and C6 (theory/claims); theory/persistent.py.
 
     >>> model = PersistentParameters(gain_within=0, gain_across=50, retention=0, honest_drive=0,
     ...                              initial_drive=0.1, exit_radius=0.8, batch_radius=math.inf)
@@ -138,7 +138,7 @@ def persistent_exits(
     InputError
         If a value is outside its range.
 
-    Source: claims C5 and C6 (theory/claims.py). No error beyond rounding: the flow is explicit.
+    Source: claims C5 and C6 (theory/claims). No error beyond rounding: the flow is explicit.
     """
     S, eta = np.broadcast_arrays(
         np.asarray(sync_intervals, dtype=np.float64), np.asarray(learning_rates, dtype=np.float64)
@@ -178,7 +178,7 @@ def exit_clocks(rows: Array, *, products: Array, num_cycles: NDArray[np.int64]) 
     -------
     (float array, int8 array), each shape (p, n)
 
-    Source: claims C5 and C6 (theory/claims.py).
+    Source: claims C5 and C6 (theory/claims).
     """
     clocks = np.empty((len(rows), len(products)))
     codes = np.empty(clocks.shape, dtype=np.int8)

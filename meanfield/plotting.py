@@ -58,7 +58,7 @@ def plot_phase_diagram(
     -------
     Axes
 
-    Source: claims C1, C5 and C8 (theory/claims.py).
+    Source: claims C1, C5 and C8 (theory/claims).
     """
     runs = check_runs(runs)
     handles = _draw_outcomes(runs, axes)
@@ -225,7 +225,7 @@ def plot_collapse_steps(
     -------
     Axes
 
-    Source: claim C2 (theory/claims.py).
+    Source: claim C2 (theory/claims).
     """
     runs = check_runs(runs)
     collapsed = _onsets(runs)
@@ -305,7 +305,7 @@ def plot_collapse_budgets(runs: pd.DataFrame, axes: Axes, *, calibration: Calibr
     -------
     Axes
 
-    Source: claims C2 and C6 (theory/claims.py).
+    Source: claims C2 and C6 (theory/claims).
     """
     runs = check_runs(runs)
     collapsed = _onsets(runs)
@@ -361,7 +361,7 @@ def plot_drift(table: pd.DataFrame, axes: Axes, *, calibration: Calibration, ear
     Axes
         S = 1 has no drift by construction, and the axes say so.
 
-    Source: claim C3 (theory/claims.py): the order of the drift within a cycle.
+    Source: claim C3 (theory/claims): the order of the drift within a cycle.
     """
     styles = style.interval_styles(calibration.observations.sync_interval)
     handles: list[Artist] = []

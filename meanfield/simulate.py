@@ -50,7 +50,7 @@ def simulate(parameters: MapParameters, *, sync_interval: float, learning_rate: 
     InputError
         If an argument is out of range.
 
-    Source: claims C5 and C6 (theory/claims.py). No error beyond rounding: the map is exact.
+    Source: claims C5 and C6 (theory/claims). No error beyond rounding: the map is exact.
 
     >>> parameters = MapParameters(critical_product=0.02, exit_radius=0.8, initial_memory=1.0)
     >>> float(simulate(parameters, sync_interval=100, learning_rate=0.01, horizon=200).collapse_step)
@@ -106,7 +106,7 @@ def phase_diagram(
     InputError
         If an argument is out of range.
 
-    Source: claims C5 and C6 (theory/claims.py). No error beyond rounding: the map is exact.
+    Source: claims C5 and C6 (theory/claims). No error beyond rounding: the map is exact.
 
     >>> parameters = MapParameters(critical_product=0.02, exit_radius=0.8)
     >>> grid = phase_diagram(parameters, sync_intervals=[4, 16], learning_rates=[1e-3, 3e-3], horizon=1000)
@@ -144,7 +144,7 @@ def exit_budget(parameters: MapParameters, product: ArrayLike) -> NDArray[np.flo
     InputError
         If a product is not positive.
 
-    Source: claim C6 (theory/claims.py). No error beyond rounding: the map is exact.
+    Source: claim C6 (theory/claims). No error beyond rounding: the map is exact.
 
     >>> parameters = MapParameters(critical_product=1.0, exit_radius=50.0)
     >>> [round(float(budget), 2) for budget in exit_budget(parameters, [0.9, 1.5, 3.0])]

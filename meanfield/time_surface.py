@@ -7,7 +7,7 @@ eta_max ~ S^(-c/b) * T^(-1/b), so the boundary exponent of a finite horizon is -
 A run that did not collapse counts as in `meanfield.budget`: it is unstable with the probability that the boundary gives
 it, and then had not collapsed when it was last seen. Maximum likelihood; intervals from the curvature at the maximum
 (normal, drawn with a fixed seed).
-Source: claims C1, C2 and C6 (theory/claims.py).
+Source: claims C1, C2 and C6 (theory/claims).
 """
 
 from __future__ import annotations

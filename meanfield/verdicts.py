@@ -22,7 +22,7 @@ class Verdict:
     Parameters
     ----------
     claim_id : str
-        As in theory/claims.py.
+        As in theory/claims.
     word : str
         supported, not supported or inconclusive.
     sentence : str

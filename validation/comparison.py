@@ -140,7 +140,7 @@ def compare(store: Path, *, rule: LabelRule = DEFAULT_RULE) -> Comparison:
     InputError
         If `store` is no sweep store, or no shard of it is finished.
 
-    Source: claims C1, C2 and C9 (theory/claims.py).
+    Source: claims C1, C2 and C9 (theory/claims).
     """
     experiment = stored_experiment(store)
     dataset = open_sweep(store)

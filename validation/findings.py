@@ -176,7 +176,7 @@ def find(runs: "pd.DataFrame", measures: "xr.Dataset") -> Findings:
     InputError
         If the table breaks a rule.
 
-    Source: claims C1, C2, C9 (theory/claims.py).
+    Source: claims C1, C2, C9 (theory/claims).
     """
     reasons = _reasons(runs)
     too_few = not (reasons == "").any()

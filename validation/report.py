@@ -8,8 +8,8 @@ from meanfield.budget import SLOPE_RANGE
 from meanfield.combination import Combination
 from meanfield.estimate import Estimate
 from meanfield.verdicts import NOT_SUPPORTED
-from theory.claims import Claim
 from theory.claims.laws import LAWS
+from theory.claims.record import Claim
 from validation.comparison import Comparison
 from validation.config import Experiment
 from validation.figures import ABOVE_CEILING, ReportFigure, report_figures

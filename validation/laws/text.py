@@ -5,7 +5,7 @@ from dataclasses import dataclass
 HEAD = """# What the laws do on real runs
 
 Asynchronous GRPO runs of a small policy, trained on the CPU by `validation.run`, held against the claims of
-`theory/claims.py`. This page is made from the data in [`laws/`](laws) by
+`theory/claims`. This page is made from the data in [`laws/`](laws) by
 `python -m validation.laws docs/laws --page docs/laws.md`; only the conclusions are written by hand
 ([`laws/conclusions.md`](laws/conclusions.md)). S is the sync interval, η the learning rate, T the step of a collapse.
 Brackets hold 90 % intervals; round brackets around a number mean that the data do not identify it."""
