@@ -23,7 +23,7 @@ class Entry:
         The letter in LaTeX.
     unit : str
     assumption : str
-        What sympy may assume: "positive", "nonnegative" or "nonnegative integer".
+        What sympy may assume: "positive", "nonnegative", "real", and "integer" beside one of them.
     meaning : str
     """
 
@@ -116,6 +116,34 @@ TABLE: tuple[Entry, ...] = (
         "drift in a cycle a batch survives",
     ),
     Entry("critical_radius", "R_crit", r"R_{\mathrm{crit}}", _LENGTH, "positive", "drift in all a run survives"),
+    Entry("ratio", "r", "r", "1", "positive", "importance ratio of learner to behaviour policy"),
+    Entry("advantage", "A", "A", "reward or 1", "real", "group advantage of a sample"),
+    Entry("epsilon_high", "eps_high", r"\epsilon_{\mathrm{high}}", "1", "positive", "upper width of the clip"),
+    Entry("epsilon_low", "eps_low", r"\epsilon_{\mathrm{low}}", "1", "positive", "lower width of the clip"),
+    Entry("log_ratio", "delta", r"\delta", "nat", "real", "log of the importance ratio"),
+    Entry("own_log_ratio", "own", r"\ell", "nat", "real", "log-ratio that a term of the surrogate corrects for"),
+    Entry("whole_log_ratio", "whole", r"\ell_{\mathrm{all}}", "nat", "real", "log-ratio of the whole sequence"),
+    Entry("own_second", "own2", r"\ell^{(2)}", "nat", "real", "second-order coefficient of own_log_ratio"),
+    Entry(
+        "whole_second",
+        "whole2",
+        r"\ell_{\mathrm{all}}^{(2)}",
+        "nat",
+        "real",
+        "second-order coefficient of whole_log_ratio",
+    ),
+    Entry("success_probability", "p", "p", "1", "positive", "probability of a reward of 1"),
+    Entry("group_size", "G", "G", "samples", "positive integer", "samples of a group"),
+    Entry("first_moment", "beta1", r"\beta_1", "1", "nonnegative", "Adam's decay of the first moment, in [0, 1)"),
+    Entry("restoring_rate", "c", "c", "1", "positive", "share of the drift taken back at each step, in (0, 1)"),
+    Entry("later_lag", "j2", "j_2", _STEPS, "nonnegative integer", "the later of two lags"),
+    Entry("drift_ratio", "g", "g", "1", "positive", "square drift at the later lag over that at the lag"),
+    Entry("growth_slope", "a_D", "a_D", "1", "positive", "slope of the log of the drift on the log of the lag"),
+    Entry("product", "P", "P", "1", "positive", "S*eta, the cumulative learning rate of one sync cycle"),
+    Entry("curvature", "K", "K", "1", "positive", "curvature of the objective along one direction"),
+    Entry("stale_share", "f", "f", "1", "positive", "share of the curvature that the behaviour policy carries"),
+    Entry("heavy_ball", "mu", r"\mu", "1", "nonnegative", "momentum of the heavy ball, in [0, 1)"),
+    Entry("frequency", "omega", r"\omega", "radian per step", "positive", "frequency of an undamped oscillation"),
 )
 
 _BY_WORD = {entry.word: entry for entry in TABLE}
@@ -180,3 +208,24 @@ L_phi = entry("integrand_smoothness").symbol
 L_b = entry("bias_slope").symbol
 R_batch = entry("batch_radius").symbol
 R_crit = entry("critical_radius").symbol
+ratio = entry("ratio").symbol
+advantage = entry("advantage").symbol
+eps_high = entry("epsilon_high").symbol
+eps_low = entry("epsilon_low").symbol
+log_ratio = entry("log_ratio").symbol
+own = entry("own_log_ratio").symbol
+whole = entry("whole_log_ratio").symbol
+own2 = entry("own_second").symbol
+whole2 = entry("whole_second").symbol
+p = entry("success_probability").symbol
+G = entry("group_size").symbol
+beta1 = entry("first_moment").symbol
+c = entry("restoring_rate").symbol
+j2 = entry("later_lag").symbol
+g = entry("drift_ratio").symbol
+growth_slope = entry("growth_slope").symbol
+P = entry("product").symbol
+K = entry("curvature").symbol
+f = entry("stale_share").symbol
+mu = entry("heavy_ball").symbol
+omega = entry("frequency").symbol
