@@ -1,0 +1,140 @@
+"""What a drift model is: states, their flow inside a sync cycle, the map at a sync, and the exits.
+
+Inside a cycle the clock is eta*t, so one cycle lasts P = S*eta; the symbol P may appear in a flow or a sync. Nothing
+here is solved: theory/models/cycle.py derives boundaries, theory/models/exits.py exits.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+
+from theory.errors import InputError
+from theory.symbols import P
+
+
+@dataclass(frozen=True)
+class CycleEndExit:
+    """An exit that is looked at just before a sync: it fires where `expression` >= `limit`.
+
+    Attributes
+    ----------
+    name : str
+    expression : sympy expression
+        In the states and parameters.
+    limit : sympy expression
+        In the parameters.
+    """
+
+    name: str
+    expression: sp.Expr
+    limit: sp.Expr
+
+
+@dataclass(frozen=True)
+class WithinExit:
+    """An exit that may fire at any moment of a cycle, where `expression` >= `limit`; fields as `CycleEndExit`."""
+
+    name: str
+    expression: sp.Expr
+    limit: sp.Expr
+
+
+Exit = CycleEndExit | WithinExit
+
+
+@dataclass(frozen=True)
+class DriftModel:
+    """A drift model, with everything in sympy.
+
+    Parameters
+    ----------
+    name : str
+    states : tuple of symbols
+    parameters : tuple of symbols
+        In the order in which they are reported.
+    flow : tuple of expressions
+        d(state)/d(eta*t) inside a cycle, one for each state.
+    sync : tuple of expressions
+        New value of each state at a sync, from the values just before it.
+    start : tuple of expressions
+        Value of each state at the beginning, in the parameters.
+    exits : tuple of CycleEndExit or WithinExit
+    signals : tuple of symbols
+        Parameters that drive the model also where every state is zero; stability is judged with all of them zero.
+
+    Raises
+    ------
+    InputError
+        If lengths differ, a name comes twice, or an expression holds a symbol that is not declared.
+
+    Source: ours, a frame for the model of claim C5 and others like it.
+    """
+
+    name: str
+    states: tuple[sp.Symbol, ...]
+    parameters: tuple[sp.Symbol, ...]
+    flow: tuple[sp.Expr, ...]
+    sync: tuple[sp.Expr, ...]
+    start: tuple[sp.Expr, ...]
+    exits: tuple[Exit, ...]
+    signals: tuple[sp.Symbol, ...] = ()
+
+    def __post_init__(self) -> None:
+        for field in ("flow", "sync", "start"):
+            object.__setattr__(self, field, tuple(sp.sympify(item) for item in getattr(self, field)))
+            self._require_one_for_each_state(field)
+        names = [str(symbol) for symbol in (*self.states, *self.parameters, P)]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InputError("states and parameters", "have names of their own, P kept free", twice, "Rename one.")
+        known = {*self.states, *self.parameters}
+        for field in ("flow", "sync"):
+            self._require_known(field, getattr(self, field), known | {P})
+        self._require_known("start", self.start, set(self.parameters))
+        self._require_known("signals", self.signals, set(self.parameters))
+        for item in self.exits:
+            self._require_known(f"exit {item.name}: expression", [item.expression], known)
+            self._require_known(f"exit {item.name}: limit", [item.limit], set(self.parameters))
+
+    def _require_one_for_each_state(self, field: str) -> None:
+        given = len(getattr(self, field))
+        if given != len(self.states):
+            rule = f"hold one expression for each of the {len(self.states)} states"
+            raise InputError(f"{self.name}: {field}", rule, given, f"Give them in the order {self.states}.")
+
+    def _require_known(self, where: str, expressions: Iterable[sp.Expr], known: set[sp.Symbol]) -> None:
+        used = set().union(*(sp.sympify(item).free_symbols for item in expressions))
+        unknown = sorted(used - known, key=str)
+        if unknown:
+            names = ", ".join(sorted(map(str, known))) or "no symbol at all"
+            way_out = "Declare it; two symbols of one name but other assumptions are two symbols."
+            raise InputError(f"{self.name}: {where}", f"use declared symbols only ({names})", unknown, way_out)
+
+    @cached_property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the parameters, in their order."""
+        return tuple(str(symbol) for symbol in self.parameters)
+
+    def numbers(self, values: Mapping[str, float]) -> tuple[float, ...]:
+        """Return the values in the order of the parameters.
+
+        Parameters
+        ----------
+        values : mapping from the name of a parameter to its value
+
+        Raises
+        ------
+        InputError
+            If a parameter is missing or unknown, or a value is no number.
+        """
+        known = ", ".join(self.parameter_names)
+        for name in (*values, *self.parameter_names):
+            if name not in self.parameter_names:
+                raise InputError(f"{self.name}: values", "name parameters of the model", repr(name), f"Known: {known}.")
+            if name not in values:
+                raise InputError(f"{self.name}: values", "give every parameter", f"none for {name}", f"Give {known}.")
+            if not float(values[name]) == float(values[name]):
+                raise InputError(f"{self.name}: {name}", "be a number", values[name], "Give a float.")
+        return tuple(float(values[name]) for name in self.parameter_names)
