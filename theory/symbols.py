@@ -116,6 +116,11 @@ TABLE: tuple[Entry, ...] = (
         "drift in a cycle a batch survives",
     ),
     Entry("critical_radius", "R_crit", r"R_{\mathrm{crit}}", _LENGTH, "positive", "drift in all a run survives"),
+    Entry("step_curvature", "a", "a", "1", "positive", "learning rate times the curvature of a quadratic"),
+    Entry("mean_decay", "beta_1", r"\beta_1", "1", "positive", "share of the mean gradient kept in a step"),
+    Entry("weight_decay", "zeta", r"\zeta", "1", "nonnegative", "decoupled decay as a share of the curvature"),
+    Entry("cycles_late", "ell", r"\ell", "sync cycles", "nonnegative integer", "cycles by which a sync is late"),
+    Entry("crossing_angle", "w", "w", "radian", "positive", "angle at which a root leaves the unit circle"),
     Entry("ratio", "r", "r", "1", "positive", "importance ratio of learner to behaviour policy"),
     Entry("advantage", "A", "A", "reward or 1", "real", "group advantage of a sample"),
     Entry("epsilon_high", "eps_high", r"\epsilon_{\mathrm{high}}", "1", "positive", "upper width of the clip"),
@@ -144,6 +149,15 @@ TABLE: tuple[Entry, ...] = (
     Entry("stale_share", "f", "f", "1", "positive", "share of the curvature that the behaviour policy carries"),
     Entry("heavy_ball", "mu", r"\mu", "1", "nonnegative", "momentum of the heavy ball, in [0, 1)"),
     Entry("frequency", "omega", r"\omega", "radian per step", "positive", "frequency of an undamped oscillation"),
+    Entry("log_ratio_width", "s", "s", "nat", "positive", "standard deviation of the log-ratio under the behaviour"),
+    Entry("tokens", "L", "L", "tokens", "positive integer", "tokens of a sequence"),
+    Entry("clip_width", "eps", r"\epsilon", "1", "positive", "smaller of the two widths of the clip, in (0, 1)"),
+    Entry("divergence", "KL", r"\mathrm{KL}", "nat", "nonnegative", "Kullback-Leibler divergence of the two policies"),
+    Entry("second_moment", "M2", "M_2", "nat^2", "nonnegative", "mean square log-ratio under the behaviour"),
+    Entry("chi_square", "X2", r"\chi^2", "1", "nonnegative", "mean square ratio under the behaviour, minus 1"),
+    Entry("effective_share", "ESS", r"\mathrm{ESS}", "1", "positive", "share of a sample left by its weights, in (0, 1]"),
+    Entry("total_variation", "TV", r"\mathrm{TV}", "1", "nonnegative", "total variation between the two policies"),
+    Entry("clip_fraction", "F", r"F_{\mathrm{clip}}", "1", "nonnegative", "share of samples with a ratio out of the clip"),
 )
 
 _BY_WORD = {entry.word: entry for entry in TABLE}
@@ -229,3 +243,17 @@ K = entry("curvature").symbol
 f = entry("stale_share").symbol
 mu = entry("heavy_ball").symbol
 omega = entry("frequency").symbol
+s = entry("log_ratio_width").symbol
+L = entry("tokens").symbol
+eps = entry("clip_width").symbol
+KL = entry("divergence").symbol
+M2 = entry("second_moment").symbol
+X2 = entry("chi_square").symbol
+ESS = entry("effective_share").symbol
+TV = entry("total_variation").symbol
+F = entry("clip_fraction").symbol
+a = entry("step_curvature").symbol
+beta_1 = entry("mean_decay").symbol
+zeta = entry("weight_decay").symbol
+ell = entry("cycles_late").symbol
+w = entry("crossing_angle").symbol
