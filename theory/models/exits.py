@@ -31,11 +31,17 @@ def saturated_flow(model: DriftModel) -> tuple[sp.Expr, ...]:
     Source: claim C34 (theory/claims).
     """
     large = {state: _scale * sp.Symbol(f"{state}_direction", positive=True) for state in feeding_states(model)}
-    flows = tuple(sp.limit(item.subs(large), _scale, sp.oo) for item in model.flow)
+    flows = tuple(_limit(item.subs(large), dict.fromkeys(model.signals, 0)) for item in model.flow)
     for state, flow in zip(model.states, flows, strict=True):
         if not flow.is_finite or flow.free_symbols - set(model.parameters):
             raise InputError(f"{model.name}: flow of {state}", "saturate", flow, "Give it a drive that saturates.")
     return flows
+
+
+def _limit(flow: sp.Expr, off: dict[sp.Symbol, int]) -> sp.Expr:
+    """Limit of a flow; where sympy has none, with the signals off, which a large state outweighs in a drive."""
+    found = sp.limit(flow, _scale, sp.oo)
+    return sp.limit(flow.subs(off), _scale, sp.oo) if found.has(sp.Limit) else found
 
 
 def exit_clock(model: DriftModel, name: str) -> sp.Expr:
