@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from theory.errors import InputError
 from theory.formula import Formula
 from theory.numeric import numpy_function
-from theory.symbols import R_batch, S, growth_slope, beta1, c, eta, g, j, j2, q, tau
+from theory.symbols import R_batch, S, beta1, c, eta, g, growth_slope, j, j2, q, tau
 
 _SMALLEST = 1e-300
 """Stands for a momentum of 0 in the slopes, whose beta1^j*log(beta1) then is 0 as it must be."""

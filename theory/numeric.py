@@ -27,7 +27,8 @@ def numpy_function(formula: Formula) -> Callable[..., NDArray[np.float64]]:
     >>> float(numpy_function(BOUNDARY)(8, 0.02))
     0.0025
     """
-    compiled = sp.lambdify(formula.arguments, formula.expression, modules="numpy")
+    modules = ["numpy", "scipy"] if formula.expression.has(sp.erf) else "numpy"
+    compiled = sp.lambdify(formula.arguments, formula.expression, modules=modules)
 
     def evaluate(*values: ArrayLike) -> NDArray[np.float64]:
         if len(values) != len(formula.arguments):

@@ -117,7 +117,6 @@ TABLE: tuple[Entry, ...] = (
     ),
     Entry("critical_radius", "R_crit", r"R_{\mathrm{crit}}", _LENGTH, "positive", "drift in all a run survives"),
     Entry("step_curvature", "a", "a", "1", "positive", "learning rate times the curvature of a quadratic"),
-    Entry("mean_decay", "beta_1", r"\beta_1", "1", "positive", "share of the mean gradient kept in a step"),
     Entry("weight_decay", "zeta", r"\zeta", "1", "nonnegative", "decoupled decay as a share of the curvature"),
     Entry("cycles_late", "ell", r"\ell", "sync cycles", "nonnegative integer", "cycles by which a sync is late"),
     Entry("crossing_angle", "w", "w", "radian", "positive", "angle at which a root leaves the unit circle"),
@@ -155,9 +154,9 @@ TABLE: tuple[Entry, ...] = (
     Entry("divergence", "KL", r"\mathrm{KL}", "nat", "nonnegative", "Kullback-Leibler divergence of the two policies"),
     Entry("second_moment", "M2", "M_2", "nat^2", "nonnegative", "mean square log-ratio under the behaviour"),
     Entry("chi_square", "X2", r"\chi^2", "1", "nonnegative", "mean square ratio under the behaviour, minus 1"),
-    Entry("effective_share", "ESS", r"\mathrm{ESS}", "1", "positive", "share of a sample left by its weights, in (0, 1]"),
+    Entry("effective_share", "ESS", r"\mathrm{ESS}", "1", "positive", "effective share of a sample, in (0, 1]"),
     Entry("total_variation", "TV", r"\mathrm{TV}", "1", "nonnegative", "total variation between the two policies"),
-    Entry("clip_fraction", "F", r"F_{\mathrm{clip}}", "1", "nonnegative", "share of samples with a ratio out of the clip"),
+    Entry("clip_fraction", "F", r"F_{\mathrm{clip}}", "1", "nonnegative", "share of ratios out of the clip"),
 )
 
 _BY_WORD = {entry.word: entry for entry in TABLE}
@@ -253,7 +252,6 @@ ESS = entry("effective_share").symbol
 TV = entry("total_variation").symbol
 F = entry("clip_fraction").symbol
 a = entry("step_curvature").symbol
-beta_1 = entry("mean_decay").symbol
 zeta = entry("weight_decay").symbol
 ell = entry("cycles_late").symbol
 w = entry("crossing_angle").symbol
