@@ -2,21 +2,38 @@
 
 from functools import cache
 
-from theory import bias, coherence, drift, persistent, thresholds
+from theory import bias, coherence, conversions, drift, growth, metrics, persistent, thresholds
 from theory.checking import Comparison
 from theory.checks import CHECKS
 from theory.claims import CLAIMS, claim
+from theory.delay import formulas as delay
 from theory.formula import Formula
+from theory.models import formulas as models
+from theory.models import lag
 from theory.surrogate import formulas as surrogate
 
-ROOMS = (bias, coherence, drift, persistent, thresholds, surrogate)
+ROOMS = (
+    bias,
+    drift,
+    persistent,
+    thresholds,
+    coherence,
+    surrogate,
+    delay,
+    growth,
+    metrics,
+    conversions,
+    models,
+    lag,
+)
 """The modules that hold formulas."""
 
 
 @cache
 def formulas() -> tuple[Formula, ...]:
     """Every public formula, in the order of the rooms and of the lines in them."""
-    return tuple(value for room in ROOMS for value in vars(room).values() if isinstance(value, Formula))
+    found = (value for room in ROOMS for value in vars(room).values() if isinstance(value, Formula))
+    return tuple(dict.fromkeys(found))  # a room that derives from another has its formulas too
 
 
 def formulas_of(claim_id: str) -> tuple[Formula, ...]:

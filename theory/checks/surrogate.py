@@ -116,39 +116,37 @@ def group_statistics() -> tuple[Comparison, ...]:
 
 
 def clip_onset() -> tuple[Comparison, ...]:
-    """The clip part just below the onset against zero, and the jump of the gradient across it."""
-    clip = Clip(low=0.2, high=0.3)
+    """The clip part just below each onset against zero, and the jump of the gradient across it."""
+    term = numpy_function(formulas.TERM)(np.array([0.5, 0.9, 1.2, 1.5]), np.array([1.0, -1.0, 2.0, 2.0]), 0.2, 0.3)
+    top, bottom = float(numpy_function(formulas.ONSET)(0.3)), float(numpy_function(formulas.LOWER_ONSET)(0.2))
+    return (
+        *_onset(Clip(low=0.999, high=0.3), top, "upper"),
+        *_onset(Clip(low=0.2, high=1e3), bottom, "lower"),
+        close("the term", term, [0.5, -0.9, 2.4, 2.6], rtol=ROUNDING),
+    )
+
+
+def _onset(clip: Clip, log_ratio: float, end: str) -> tuple[Comparison, ...]:
+    """Compare both sides of the lag at which the first log-ratio reaches the given one; only that end can act."""
     policy = TabularPolicy.per_position(3, 3)  # every token is in sequences of every reward
     rewards = example(mean_only, ratios.token).rewards
     surrogate = Surrogate(policy, rewards, Groups(mean_only, 4), ratios.token, clip)
     theta, direction = point(surrogate)
-    top, bottom = (
-        float(numpy_function(formulas.ONSET)(clip.high)),
-        float(numpy_function(formulas.LOWER_ONSET)(clip.low)),
-    )
-
-    def reach(x: float) -> float:
-        log_ratio = surrogate.log_ratios(theta, theta - x * direction)
-        return float(max(log_ratio.max() / top, log_ratio.min() / bottom))
-
     low, high = 0.0, 5.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if reach(middle) < 1 else (low, middle)
+        reach = (surrogate.log_ratios(theta, theta - middle * direction) / log_ratio).max()
+        low, high = (middle, high) if reach < 1 else (low, middle)
     before, after = (bias_split(surrogate, theta, theta - x * direction).clip for x in (low * 0.9999, high * 1.0001))
-    log_ratio = surrogate.log_ratios(theta, theta - high * 1.0001 * direction)
-    passed = np.where(log_ratio > top, 1.0, 0.0), np.where(log_ratio < bottom, 1.0, 0.0)
     behavior = theta - high * direction
+    passed = surrogate.log_ratios(theta, behavior) / log_ratio > 0.9999
     plus, minus = surrogate.parts(behavior)
     jump = numpy_function(formulas.JUMP)
-    slopes = passed[0] * jump(plus, clip.high)[:, None] - passed[1] * jump(minus, -clip.low)[:, None]
-    weights = surrogate.policy.probabilities(behavior)[:, None] * slopes / surrogate.policy.length
-    expected = surrogate.policy.pull_back(weights, theta)
-    term = numpy_function(formulas.TERM)(np.array([0.5, 0.9, 1.2, 1.5]), np.array([1.0, -1.0, 2.0, 2.0]), 0.2, 0.3)
+    lost = jump(plus, clip.high) if log_ratio > 0 else -jump(minus, -clip.low)
+    weights = policy.probabilities(behavior)[:, None] * passed * lost[:, None] / policy.length
     return (
-        Comparison("before the onset", float(np.linalg.norm(before)), 1e-14),
-        close("jump at the onset", after, expected, rtol=1e-3),
-        close("the term", term, [0.5, -0.9, 2.4, 2.6], rtol=ROUNDING),
+        Comparison(f"before the {end} onset", float(np.linalg.norm(before)), 1e-14),
+        close(f"jump at the {end} onset", after, policy.pull_back(weights, theta), rtol=1e-3),
     )
 
 

@@ -12,7 +12,17 @@ from theory.claims.models import MODELS
 from theory.claims.record import Claim
 from theory.claims.surrogate import SURROGATE
 
-CLAIMS: tuple[Claim, ...] = LAWS + SURROGATE + DELAY + COHERENCE + METRICS + MODELS
+PARTS: dict[str, tuple[Claim, ...]] = {
+    "laws": LAWS,
+    "surrogate": SURROGATE,
+    "delay": DELAY,
+    "coherence": COHERENCE,
+    "metrics": METRICS,
+    "models": MODELS,
+}
+"""Part of the theory -> its claims."""
+
+CLAIMS: tuple[Claim, ...] = tuple(record for part in PARTS.values() for record in part)
 
 _BY_ID = {record.id: record for record in CLAIMS}
 

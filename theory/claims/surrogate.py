@@ -10,8 +10,8 @@ SURROGATE: tuple[Claim, ...] = (
         "two derivatives",
         "The learner follows the derivative of J(theta; b) at frozen behaviour policy b. With group advantages "
         "J(theta; theta) is zero, so the total derivative is zero too and the part through b is minus the learner's "
-        "gradient. With the bare reward the token-level learner gets 1/L of the total derivative, which is dV/dtheta, and the "
-        "sequence-level one all of it.",
+        "gradient. With the bare reward the token-level learner gets 1/L of the total derivative, which is "
+        "dV/dtheta, and the one with the product of ratios all of it.",
         ("advantages of a group sum to zero, or are the bare rewards", "all completions have L tokens", "b = theta"),
         f"{_PAPER} v1, abstract (that the two differ); what they are is ours",
         "ours-derived",

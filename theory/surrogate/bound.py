@@ -44,9 +44,10 @@ def bias_constants(surrogate: Surrogate, radius: float) -> BiasConstants:
 
     A score has norm at most sqrt(2) and moves log r by at most that per distance; a row of logits is visited at
     most `most_visits` times in a sequence; the Fisher matrix of a softmax row has no eigenvalue above 1/2. The
-    advantage of a group of G is at most (G - 1)/sqrt(G) when divided by the sample standard deviation, and the range
-    of the rewards without: it is bounded even where the standard deviation goes to zero, so no floor is needed. Its
-    mean over the rest of the group moves by at most twice that bound times (G - 1) total variations.
+    advantage of a group of G is at most (G - 1)/sqrt(G) when divided by the sample standard deviation: it is bounded
+    even where that goes to zero, so no floor is needed. Its mean over the rest of the group moves by at most its range
+    times (G - 1) total variations. A centred advantage is (1 - 1/G)*(R - V(b)), so it is bounded by that share of the
+    range of the rewards, and moves by as much a total variation.
 
     Parameters
     ----------
@@ -68,16 +69,24 @@ def bias_constants(surrogate: Surrogate, radius: float) -> BiasConstants:
         raise InputError(
             "surrogate", "be at token level with a group advantage", surrogate.level.__name__, "See `ratios.token`."
         )
-    size = surrogate.groups.group_size
-    span = float(np.ptp(surrogate.rewards))
-    advantage = (size - 1) / math.sqrt(size) if surrogate.groups.advantage is mean_and_std else span
+    advantage, moved = _advantage_bounds(surrogate)
     visits, length = surrogate.policy.most_visits, surrogate.policy.length
     ratio = math.exp(math.sqrt(2.0) * radius)
     score = math.sqrt(2.0 * visits / length)  # of the mean over tokens
     smoothness = 0.5 * math.sqrt(visits / 2.0)
-    moved_ratio = 2.0 * visits / length * advantage * ratio
-    moved_advantage = 2.0 * advantage * (size - 1) * smoothness * ratio * score
-    return BiasConstants(advantage * ratio * score, smoothness, moved_ratio + moved_advantage)
+    through_ratios = 2.0 * visits / length * advantage * ratio
+    through_groups = moved * smoothness * ratio * score
+    return BiasConstants(advantage * ratio * score, smoothness, through_ratios + through_groups)
+
+
+def _advantage_bounds(surrogate: Surrogate) -> tuple[float, float]:
+    """Largest expected advantage, and how far it moves per total variation of the behaviour policy."""
+    size = surrogate.groups.group_size
+    if surrogate.groups.advantage is mean_and_std:
+        largest = (size - 1) / math.sqrt(size)
+        return largest, 2.0 * largest * (size - 1)
+    centred = (1.0 - 1.0 / size) * float(np.ptp(surrogate.rewards))
+    return centred, centred
 
 
 def bias_norm(surrogate: Surrogate, parameters: Array, behavior: Array) -> float:

@@ -4,6 +4,7 @@ H_theta = dg/dtheta is what a step changes at once, H_b = dg/db what it changes 
 the cycle is that of theory/delay with H_b as the stale curvature.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -25,8 +26,9 @@ class Curvature:
 
     @property
     def stale_share(self) -> float:
-        """Frobenius norm of the stale part over that of the whole [1]; may exceed 1, for the two can cancel."""
-        return float(np.linalg.norm(self.stale) / np.linalg.norm(self.fresh + self.stale))
+        """Frobenius norm of the stale part over that of the whole [1]; above 1 where the parts cancel, NaN for 0/0."""
+        whole = float(np.linalg.norm(self.fresh + self.stale))
+        return float(np.linalg.norm(self.stale)) / whole if whole > 0.0 else math.nan
 
 
 def curvature(surrogate: Surrogate, parameters: Array) -> Curvature:
