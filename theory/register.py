@@ -11,6 +11,7 @@ from theory.formula import Formula
 from theory.models import formulas as models
 from theory.models import lag
 from theory.surrogate import formulas as surrogate
+from theory.surrogate import two_tokens
 
 ROOMS = (
     bias,
@@ -19,6 +20,7 @@ ROOMS = (
     thresholds,
     coherence,
     surrogate,
+    two_tokens,
     delay,
     growth,
     metrics,

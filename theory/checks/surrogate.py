@@ -6,7 +6,7 @@ import numpy as np
 
 from theory.checking import Check, Comparison, close
 from theory.numeric import numpy_function
-from theory.surrogate import formulas, ratios
+from theory.surrogate import formulas, ratios, two_tokens
 from theory.surrogate.curvature import cross_token_curvature, curvature, reward_hessian
 from theory.surrogate.exact import Clip, Surrogate
 from theory.surrogate.groups import Advantage, Groups, mean_and_std, mean_only, reward_only
@@ -60,7 +60,25 @@ def two_derivatives() -> tuple[Comparison, ...]:
         found.append(close("total of bare rewards", surrogate.total_derivative(theta), gradient, rtol=ROUNDING))
         learner = surrogate.learner_gradient(theta, theta)
         found.append(close(f"learner's share, {level.__name__}", learner, share * gradient, rtol=ROUNDING))
-    return tuple(found)
+    return (*found, *_two_tokens())
+
+
+def _two_tokens() -> tuple[Comparison, ...]:
+    """Compare the symbolic chain for two tokens with the enumerated one."""
+    policy, rewards = TabularPolicy.per_position(2, 2), np.array([0.3, -1.0, 0.7, 2.0])
+    centred = Surrogate(policy, rewards, Groups(mean_only, 2), ratios.token)
+    theta, direction = np.array([[0.0, 0.4], [0.0, -0.9]]), np.array([[0.0, 0.8], [0.0, -0.5]])
+    first, second = 1 / (1 + np.exp(-theta[:, 1]))
+    bias = [centred.learner_gradient(theta, theta - x * direction)[0, 1] for x in (-1e-4, 1e-4)]
+    bare = Surrogate(policy, rewards, Groups(reward_only, 2), ratios.token)
+    fresh = numpy_function(two_tokens.LEARNER_GRADIENT)(first, second, 2, *rewards)
+    slope = numpy_function(two_tokens.FIRST_BIAS)(first, second, -0.5, 2, *rewards)
+    total = numpy_function(two_tokens.TOTAL_DERIVATIVE)(first, second, *rewards)
+    return (
+        close("two tokens, learner", fresh, centred.learner_gradient(theta, theta)[0, 1], rtol=ROUNDING),
+        close("two tokens, bias", slope, (bias[1] - bias[0]) / 2e-4, rtol=1e-6),
+        close("two tokens, total", total, bare.total_derivative(theta)[0, 1], rtol=ROUNDING),
+    )
 
 
 def missing_ratios() -> tuple[Comparison, ...]:
