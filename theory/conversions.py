@@ -7,7 +7,7 @@ likes.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 import sympy as sp
@@ -144,6 +144,19 @@ def _with_plain_argument(argument: sp.Expr) -> sp.Expr:
     return sp.log(argument) if flipped is None or denominator.is_number else -sp.log(flipped)
 
 
+@cache
+def _turned(formula: Formula, expression: sp.Expr) -> Formula:
+    """An inequality solved for its larger metric, kept by what the formula says now."""
+
+    def turned() -> sp.Expr:
+        """Solve the inequality for the larger metric where it is an equality."""
+        (found,) = sp.solve(sp.Eq(expression, _step), formula.arguments[0])
+        return found.replace(sp.log, _with_plain_argument)
+
+    arguments = (_step, *formula.arguments[1:])
+    return Formula(f"{formula.name}, turned", formula.arguments[0], turned, arguments, "C29")
+
+
 @dataclass(frozen=True)
 class Inequality:
     """smaller <= f(larger), with f increasing.
@@ -160,18 +173,10 @@ class Inequality:
     larger: str
     formula: Formula
 
-    @cached_property
+    @property
     def inverse(self) -> Formula:
         """The same read the other way: the least value of the larger metric at a value of the smaller."""
-
-        def turned() -> sp.Expr:
-            """Solve the inequality for the larger metric where it is an equality."""
-            bound = self.formula
-            (found,) = sp.solve(sp.Eq(bound.expression, _step), bound.arguments[0])
-            return found.replace(sp.log, _with_plain_argument)
-
-        arguments = (_step, *self.formula.arguments[1:])
-        return Formula(f"{self.formula.name}, turned", self.formula.arguments[0], turned, arguments, "C29")
+        return _turned(self.formula, self.formula.expression)
 
 
 INEQUALITIES: tuple[Inequality, ...] = (
