@@ -1,12 +1,14 @@
-"""Exact mathematics: the symbols, the claims and every formula with its source.
+"""Exact mathematics: the symbols, the claims, every formula with its source, and a check of every claim.
 
 symbols     the symbol table: word, letter, LaTeX, unit, assumption, meaning
-claims      the claims C1 to C9, each with its assumptions, source and status
 formula     one formula: left side, expression, argument order, claim
-bias        the staleness-induced bias, its O(S*eta) bound and its reset at the sync
-drift       the memory map from sync to sync, its boundary, its exit budget
-thresholds  the two-constraint rules and the smooth form that joins them
-numeric     formula -> NumPy callable
+claims      the claims, each with its assumptions, source and status; checks: how a machine holds each
+surrogate   the behaviour-dependent GRPO surrogate on enumerated policies, its bias and its curvature
+bias        the bias bound, a sawtooth that is zero at every sync
+delay       exact linear stability with stale gradients
+models      drift models as symbolic objects; drift, persistent, thresholds: the formulas of the mean-field model
+coherence   drift inside a cycle; growth: the same with momentum
+metrics     drift metrics of a log-ratio; conversions: from one to the others
 
 Names only: importing the package loads nothing, and sympy is loaded by the modules that hold formulas.
 """

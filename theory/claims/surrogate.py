@@ -44,7 +44,7 @@ SURROGATE: tuple[Claim, ...] = (
         "or the smallest with A < 0 log(1 - eps_low). There the surrogate is continuous, and its slope by log r jumps "
         "by A*(1 + eps_high).",
         ("PPO's clip on each ratio",),
-        "PPO, arXiv:1707.06347, equation 7 (the term); onset and jump are ours",
+        "arXiv:1707.06347 (PPO), equation 7 (the term); onset and jump are ours",
         "ours-derived",
     ),
     Claim(
