@@ -29,7 +29,8 @@ def run(code):
 def test_theory_and_meanfield_import_without_torch():
     child = run(WITHOUT_TORCH)
     assert child.returncode == 0, child.stderr
-    assert {"theory.drift", "theory.surrogate.exact", "meanfield.simulate", "meanfield.results"} <= set(child.stdout.split())
+    seen = set(child.stdout.split())
+    assert {"theory.drift", "theory.surrogate.exact", "meanfield.simulate", "meanfield.results"} <= seen
 
 
 def test_the_packages_load_nothing_heavy():

@@ -25,32 +25,39 @@ def _bound_at_lag() -> sp.Expr:
     return L_b * sp.summation(eta * G_upd, (_earlier, 1, j))
 
 
+def _bound_at_step() -> sp.Expr:
+    """Put the lag of step t, (t - 1) mod S, into the bound at a lag."""
+    return _bound_at_lag().subs(j, sp.Mod(t - 1, S))
+
+
+def _cycle_maximum() -> sp.Expr:
+    """Put the largest lag of a cycle, S - 1, into the bound at a lag."""
+    return _bound_at_lag().subs(j, S - 1)
+
+
 def _cycle_mean() -> sp.Expr:
+    """Average the bound over the lags 0 to S - 1."""
     return sp.factor(sp.summation(_bound_at_lag(), (j, 0, S - 1)) / S)
 
 
-BIAS_SLOPE = Formula("bias slope", L_b, _slope(), (M, L_D, L_phi), "C3")
+BIAS_SLOPE = Formula("bias slope", L_b, _slope, (M, L_D, L_phi), "C3")
 """L_b [gradient per parameter distance]."""
 
 _bias = sp.Function("bias")
 
-LAG_BOUND = Formula("bias bound at a lag", _bias(j), _bound_at_lag(), (j, eta, L_b, G_upd), "C3")
+LAG_BOUND = Formula("bias bound at a lag", _bias(j), _bound_at_lag, (j, eta, L_b, G_upd), "C3")
 """Bound on the bias of an update at lag j [gradient]."""
 
-STEP_BOUND = Formula(
-    "bias bound at a step", _bias(t), _bound_at_lag().subs(j, sp.Mod(t - 1, S)), (t, S, eta, L_b, G_upd), "C3"
-)
+STEP_BOUND = Formula("bias bound at a step", _bias(t), _bound_at_step, (t, S, eta, L_b, G_upd), "C3")
 """The sawtooth: the bound at step t = 1, 2, ... of a run that syncs before steps 1, S + 1, ... [gradient]."""
 
-CYCLE_MAXIMUM = Formula(
-    "largest bias bound of a cycle", _bias(S - 1), _bound_at_lag().subs(j, S - 1), (S, eta, L_b, G_upd), "C3"
-)
+CYCLE_MAXIMUM = Formula("largest bias bound of a cycle", _bias(S - 1), _cycle_maximum, (S, eta, L_b, G_upd), "C3")
 """The bound at the last step of a cycle, lag S - 1 [gradient]."""
 
 CYCLE_MEAN = Formula(
     "mean bias bound of a cycle",
     sp.Sum(_bias(j), (j, 0, S - 1)) / S,
-    _cycle_mean(),
+    _cycle_mean,
     (S, eta, L_b, G_upd),
     "C3",
 )

@@ -32,12 +32,12 @@ def _boundary_exponent() -> sp.Expr:
 
 
 SQUARE_DISPLACEMENT = Formula(
-    "square displacement of a cycle", sp.Symbol("D_S") ** 2, _square_displacement(), (S, q), "C9"
+    "square displacement of a cycle", sp.Symbol("D_S") ** 2, _square_displacement, (S, q), "C9"
 )
 """Mean square distance [steps^2] after S unit steps whose mean pairwise cosine is q."""
 
-LOCAL_EXPONENT = Formula("local boundary exponent", sp.Symbol("a_S"), _local_exponent(), (S, q), "C9")
+LOCAL_EXPONENT = Formula("local boundary exponent", sp.Symbol("a_S"), _local_exponent, (S, q), "C9")
 """Slope of log eta_max on log S [1]: -1/2 where nothing is coherent (q = 0), -1 where all is (q = 1)."""
 
-BOUNDARY_EXPONENT = Formula("boundary exponent", sp.Symbol("a"), _boundary_exponent(), (alpha, beta), "C9")
+BOUNDARY_EXPONENT = Formula("boundary exponent", sp.Symbol("a"), _boundary_exponent, (alpha, beta), "C9")
 """Slope of log eta_max on log S [1] where the drift at the end of a cycle grows as eta^alpha * S^beta."""

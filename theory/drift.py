@@ -51,6 +51,16 @@ def _budget_at(memory: sp.Expr) -> sp.Expr:
     return sp.simplify(clock)
 
 
+def _steady_budget() -> sp.Expr:
+    """Solve for the clock at which a displacement that grows at the rate u reaches R."""
+    return _budget_at(u)
+
+
+def _linear_budget() -> sp.Expr:
+    """Put the fixed point of the linearised map into the exit budget of steady drift."""
+    return _budget_at(_linear_memory())
+
+
 def _linear_memory() -> sp.Expr:
     """Solve for the fixed point of the linearised map u -> h + kappa*u."""
     linear = sp.series(_next_memory.subs({h: h * _clock, u: u * _clock}), _clock, 0, 2).removeO().subs(_clock, 1)
@@ -77,40 +87,38 @@ def _budget_from_start() -> sp.Expr:
 CRITICAL_PRODUCT = Formula("critical product", C, sigma / J, (sigma, J), "C5")
 """C [1]: noise over feedback slope."""
 
-GAIN = Formula("feedback gain", kappa, _gain(), (S, eta, C), "C5")
+GAIN = Formula("feedback gain", kappa, _gain, (S, eta, C), "C5")
 """kappa [1]; above 1 drift stays alive without honest signal."""
 
 NEXT_MEMORY = Formula("memory map", sp.Function("u")(k + 1), _next_memory, (u, kappa, h), "C5")
 """Memory of the next cycle [1]."""
 
-BOUNDARY = Formula("stability boundary", eta, _boundary(), (S, C), "C5")
+BOUNDARY = Formula("stability boundary", eta, _boundary, (S, C), "C5")
 """Largest stable learning rate [1] at h = 0: where a small memory neither grows nor dies."""
 
-MULTIPLIER = Formula("multiplier at the fixed point", multiplier, _multiplier_at_fixed_point(), (ustar, kappa), "C5")
+MULTIPLIER = Formula("multiplier at the fixed point", multiplier, _multiplier_at_fixed_point, (ustar, kappa), "C5")
 """Factor [1] by which a small deviation from the fixed point grows in a cycle; below 1 it is stable."""
 
-GAIN_OF_FIXED_POINT = Formula("gain of a fixed point", kappa, _gain_of_fixed_point(), (ustar, h), "C5")
+GAIN_OF_FIXED_POINT = Formula("gain of a fixed point", kappa, _gain_of_fixed_point, (ustar, h), "C5")
 """The gain [1] that has this fixed point: the fixed-point equation, explicit in the gain."""
 
-AMPLITUDE = Formula("memory just above the boundary", ustar, _amplitude(), (kappa,), "C5")
+AMPLITUDE = Formula("memory just above the boundary", ustar, _amplitude, (kappa,), "C5")
 """Fixed point [1] at h = 0 to lowest order in kappa - 1; 4.5 % too high at kappa = 1.05."""
 
-EXIT_BUDGET = Formula("exit budget of steady drift", eta * T, _budget_at(u), (R, u), "C6")
+EXIT_BUDGET = Formula("exit budget of steady drift", eta * T, _steady_budget, (R, u), "C6")
 """eta*T [1] at exit when the memory is at its fixed point from the start."""
 
-LINEAR_MEMORY = Formula("memory below the boundary", u, _linear_memory(), (kappa, h), "C7")
+LINEAR_MEMORY = Formula("memory below the boundary", u, _linear_memory, (kappa, h), "C7")
 """Fixed point [1] for a small honest signal and kappa < 1."""
 
-LINEAR_EXIT_BUDGET = Formula(
-    "exit budget below the boundary", eta * T, _budget_at(_linear_memory()), (R, kappa, h), "C7"
-)
+LINEAR_EXIT_BUDGET = Formula("exit budget below the boundary", eta * T, _linear_budget, (R, kappa, h), "C7")
 """eta*T [1] at exit for a small honest signal and kappa < 1."""
 
-GROWTH_CYCLES = Formula("cycles of growth", n, _growth_cycles(), (kappa, u0, ustar), "C6")
+GROWTH_CYCLES = Formula("cycles of growth", n, _growth_cycles, (kappa, u0, ustar), "C6")
 """Cycles of linear growth from the start to saturation at h = 0, kappa > 1; it need not be whole."""
 
 EXIT_BUDGET_FROM_START = Formula(
-    "exit budget from a small memory", eta * T, _budget_from_start(), (R, C, kappa, u0, ustar), "C6"
+    "exit budget from a small memory", eta * T, _budget_from_start, (R, C, kappa, u0, ustar), "C6"
 )
 """eta*T [1] at exit at h = 0, kappa > 1: linear growth until `ustar`, then steady drift over the rest of R.
 

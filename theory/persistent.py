@@ -55,10 +55,25 @@ def _growth() -> sp.Expr:
     return sp.expand(sp.diff(following, m).subs(m, 0))
 
 
+def _growth_of_cycle() -> sp.Expr:
+    """Differentiate the next memory by a small one at h = 0, over a cycle of S*eta."""
+    return _growth().subs(_product, S * eta)
+
+
 def _boundary() -> sp.Expr:
     """S*eta at which a small memory neither grows nor dies."""
     (product,) = sp.solve(sp.Eq(_growth(), 1), _product)
     return sp.simplify(product)
+
+
+def _across_only() -> sp.Expr:
+    """Let rho and then k_w go to zero in the boundary."""
+    return sp.limit(_boundary().subs(rho, 0), k_w, 0)
+
+
+def _one_slope() -> sp.Expr:
+    """Put k_s = rho*k_w into the boundary."""
+    return sp.simplify(_boundary().subs(k_s, rho * k_w))
 
 
 def _saturated_budget() -> sp.Expr:
@@ -68,33 +83,31 @@ def _saturated_budget() -> sp.Expr:
     return budget
 
 
-DRIVE_RATE = Formula("flow of the drive", sp.Derivative(z, tau), _drive_rate(), (z, k_w, v, sigma), "C5")
+DRIVE_RATE = Formula("flow of the drive", sp.Derivative(z, tau), _drive_rate, (z, k_w, v, sigma), "C5")
 """dz/d(eta*t) [1] inside a cycle."""
 
-DRIVE = Formula("drive inside a cycle", z, _drive(), (tau, z0, k_w, v, sigma), "C5")
+DRIVE = Formula("drive inside a cycle", z, _drive, (tau, z0, k_w, v, sigma), "C5")
 """z [1]: sinh(z) grows exponentially from sinh(z0)."""
 
-DRIFT = Formula("drift inside a cycle", d, _drift(), (tau, z0, k_w, v, sigma), "C5")
+DRIFT = Formula("drift inside a cycle", d, _drift, (tau, z0, k_w, v, sigma), "C5")
 """Displacement since the last sync [parameter distance]."""
 
-CLOCK_OF_DRIFT = Formula("clock of a drift", tau, _clock_of_drift(), (d, z0, k_w, v, sigma), "C6")
+CLOCK_OF_DRIFT = Formula("clock of a drift", tau, _clock_of_drift, (d, z0, k_w, v, sigma), "C6")
 """eta*t [1] since the last sync at which the displacement since then is d."""
 
 NEXT_MEMORY = Formula("memory across a sync", sp.Function("m")(k + 1), rho * m + k_s * d, (m, d, rho, k_s), "C5")
 """Memory drive of the next cycle [1]."""
 
-GROWTH = Formula(
-    "growth of a small memory", multiplier, _growth().subs(_product, S * eta), (S, eta, k_s, k_w, rho, v, sigma), "C5"
-)
+GROWTH = Formula("growth of a small memory", multiplier, _growth_of_cycle, (S, eta, k_s, k_w, rho, v, sigma), "C5")
 """Factor [1] per cycle at h = 0; above 1 drift stays alive."""
 
-BOUNDARY_PRODUCT = Formula("boundary of persistent drift", S * eta, _boundary(), (k_s, k_w, rho, v, sigma), "C5")
+BOUNDARY_PRODUCT = Formula("boundary of persistent drift", S * eta, _boundary, (k_s, k_w, rho, v, sigma), "C5")
 """S*eta [1] on the stability boundary at h = 0, rho < 1."""
 
 ACROSS_ONLY_PRODUCT = Formula(
     "boundary without feedback inside a cycle",
     S * eta,
-    sp.limit(_boundary().subs(rho, 0), k_w, 0),
+    _across_only,
     (k_s, v, sigma),
     "C5",
 )
@@ -103,11 +116,11 @@ ACROSS_ONLY_PRODUCT = Formula(
 ONE_SLOPE_PRODUCT = Formula(
     "boundary when a sync keeps a share of the whole drive",
     S * eta,
-    sp.simplify(_boundary().subs(k_s, rho * k_w)),
+    _one_slope,
     (k_w, rho, v, sigma),
     "C5",
 )
 """S*eta [1] for k_s = rho*k_w."""
 
-SATURATED_BUDGET = Formula("saturated budget", eta * T, _saturated_budget(), (R_crit, v), "C6")
+SATURATED_BUDGET = Formula("saturated budget", eta * T, _saturated_budget, (R_crit, v), "C6")
 """eta*T [1] at exit at full drift speed."""

@@ -12,13 +12,34 @@ def _rate(equation: sp.Eq) -> sp.Expr:
     return rate
 
 
-_cycle_rate = _rate(sp.Eq(S * eta * G_upd, R_batch))
-_run_rate = _rate(sp.Eq(T * eta * G_upd, R_crit))
-_budget_rate = _rate(sp.Eq(eta * T, B))
+def _cycle_rate() -> sp.Expr:
+    """Solve for the rate at which S steps of full size cover R_batch."""
+    return _rate(sp.Eq(S * eta * G_upd, R_batch))
+
+
+def _run_rate() -> sp.Expr:
+    """Solve for the rate at which T steps of full size cover R_crit."""
+    return _rate(sp.Eq(T * eta * G_upd, R_crit))
+
+
+def _min_rule() -> sp.Expr:
+    """Take the smaller of both rates."""
+    return sp.Min(_cycle_rate(), _run_rate())
+
+
+def _min_form() -> sp.Expr:
+    """Write the min rule in C = R_batch/G_upd and B = R_crit/G_upd."""
+    return _min_rule().subs({R_batch: C * G_upd, R_crit: B * G_upd})
+
+
+def _max_form() -> sp.Expr:
+    """Take the larger of the rate on the boundary and the rate whose budget is the horizon."""
+    return sp.Max(BOUNDARY.expression, _rate(sp.Eq(eta * T, B)))
 
 
 def _crossover() -> sp.Expr:
-    (interval,) = sp.solve(sp.Eq(_cycle_rate, _run_rate), S)
+    """Solve for the sync interval at which both rates are equal."""
+    (interval,) = sp.solve(sp.Eq(_cycle_rate(), _run_rate()), S)
     return interval
 
 
@@ -39,26 +60,26 @@ STALENESS_RATE = Formula("learning rate a cycle allows", eta, _cycle_rate, (S, R
 HORIZON_RATE = Formula("learning rate a horizon allows", eta, _run_rate, (T, R_crit, G_upd), "C4")
 """Learning rate [1] at which the drift over the run reaches R_crit."""
 
-MIN_RULE = Formula("min-form", eta, sp.Min(_cycle_rate, _run_rate), (S, T, R_batch, R_crit, G_upd), "C4")
+MIN_RULE = Formula("min-form", eta, _min_rule, (S, T, R_batch, R_crit, G_upd), "C4")
 """Learning rate [1] below which both constraints hold; sufficient for a stable run."""
 
 MIN_FORM = Formula(
     "min-form of products",
     eta,
-    MIN_RULE.expression.subs({R_batch: C * G_upd, R_crit: B * G_upd}),
+    _min_form,
     (S, T, C, B),
     "C4",
 )
 """The same rule [1] in C = R_batch/G_upd and B = R_crit/G_upd."""
 
-CROSSOVER = Formula("crossover sync interval", S, _crossover(), (T, R_batch, R_crit), "C4")
+CROSSOVER = Formula("crossover sync interval", S, _crossover, (T, R_batch, R_crit), "C4")
 """Sync interval [optimizer steps] above which, in the min-form, the cycle and not the horizon binds."""
 
-MAX_FORM = Formula("max-form", eta, sp.Max(BOUNDARY.expression, _budget_rate), (S, T, C, B), "C8")
+MAX_FORM = Formula("max-form", eta, _max_form, (S, T, C, B), "C8")
 """Learning rate [1] above which both S*eta > C and eta*T > B, so that a run collapses within its horizon."""
 
-HONEST_BUDGET = Formula("budget of the honest signal", B, _honest_budget(), (R, h), "C7")
+HONEST_BUDGET = Formula("budget of the honest signal", B, _honest_budget, (R, h), "C7")
 """B [1] of the smooth form: eta*T at exit far below the boundary."""
 
-SMOOTH_RATE = Formula("smooth min-form", eta, _smooth_rate(), (S, T, C, R, h), "C7")
+SMOOTH_RATE = Formula("smooth min-form", eta, _smooth_rate, (S, T, C, R, h), "C7")
 """Learning rate [1] that exits just at the horizon, S*eta < C: 1/eta is the sum of S/C and T*h/R."""

@@ -46,6 +46,11 @@ def test_an_altered_formula_turns_its_check_red(formula, derived, monkeypatch):
     assert not register.holds(formula.claim_id)
 
 
+def test_every_derivation_is_said_in_a_sentence():
+    derived = [formula for formula in register.formulas() if callable(formula.right)]
+    assert [formula.name for formula in derived if not formula.derivation.endswith(".")] == []
+
+
 def test_every_formula_of_the_package_is_in_the_register():
     """A module with a Formula at its top that ROOMS forgets would be held by nothing."""
     theory = Path(register.__file__).parent
