@@ -43,6 +43,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m theory", description="The claims and their numeric checks.")
     parser.add_argument("claim", nargs="?", help="id of one claim, such as C5; without it all are listed")
     chosen = parser.parse_args().claim
+    chosen = None if chosen is None else chosen.upper()
     if chosen is None:
         return _list()
     if chosen not in CHECKS:

@@ -102,3 +102,12 @@ def test_how_fast_they_saturate():
 def test_the_check_of_a_claim_holds(claim_id):
     failed = [comparison for comparison in CHECKS[claim_id]() if not comparison.holds]
     assert failed == []
+
+
+@pytest.mark.parametrize(
+    ("value", "rule"), [(-1.0, "be >= 0, got -1.0"), ("2", "be a number, got '2'"), (True, "be a")]
+)
+def test_a_value_must_be_one_that_its_symbol_allows(value, rule):
+    """A negative curvature is none: the boundary of the model would not be that of its formulas."""
+    with pytest.raises(InputError, match=f"mine: a must {rule}"):
+        model().numbers({"a": value})

@@ -295,16 +295,41 @@ def test_it_is_the_surrogate_of_the_real_learner():
     np.testing.assert_allclose(mine, logits.grad.numpy(), atol=1e-15)
 
 
+def test_a_group_of_equal_rewards_has_no_advantage_whatever_the_rounding():
+    """Three times 0.1 over three is not 0.1 in floats; fractions say 0.115 for the negative part."""
+    _, minus = Groups(mean_and_std, 3).parts(np.array([0.1, 0.7]), np.array([0.9, 0.1]))
+    alone, pair = 2 * 0.9 * 0.1 * 1 / np.sqrt(3), 0.1**2 * 2 / np.sqrt(3)
+    assert minus[0] == pytest.approx(alone + pair, rel=CLOSED_FORM)
+    for size in (3, 6, 7):
+        assert Groups(mean_and_std, size).parts(np.array([0.1]), np.array([1.0])) == ([0.0], [0.0])
+
+
+def test_a_run_without_lag_has_no_bias_and_no_bound_to_hold():
+    made = make(SMALL)
+    run = run_grpo(
+        made,
+        np.zeros((2, 2)),
+        sync_interval=1,
+        learning_rate=0.1,
+        num_steps=3,
+        num_groups=2,
+        generator=np.random.default_rng(0),
+    )
+    assert run.bias.tolist() == [0.0, 0.0, 0.0]
+    assert run.bound.size == 0
+
+
 SMALL = TabularPolicy.per_position(2, 2)
 BAD = [
     (lambda: TabularPolicy.per_prefix(1, 3), "vocabulary must be a whole number >= 2, got 1."),
     (lambda: TabularPolicy.per_prefix(4, 7), "vocabulary**length must be at most 4096, got 16384."),
+    (lambda: SMALL.probabilities(np.zeros((2, 3))), "parameters must be finite logits of shape (2, 2), got (2, 3)."),
     (lambda: Groups(mean_only, 1), "group_size must be a whole number from 2 to 1000, got 1."),
     (lambda: Clip(0.2, -0.1), "high must be positive, got -0.1."),
     (lambda: Clip(1.0, 0.2), "low must be between 0 and 1, got 1.0."),
     (lambda: Surrogate(SMALL, np.ones(3), Groups(mean_only, 2), ratios.token), "rewards must be finite, of shape (4,)"),
     (lambda: bias_constants(make(SMALL, level=ratios.sequence), 0.1), "surrogate must be at token level"),
-    (lambda: bias_constants(make(SMALL), 0.0), "radius must be positive, got 0.0."),
+    (lambda: bias_constants(make(SMALL), -1.0), "radius must be from 0 to 100.0, got -1.0."),
     (
         lambda: Groups(mean_only, 60).parts(np.arange(5.0), np.full(5, 0.2)),
         "group_size must leave at most 200000 ways to fall over 5 reward levels, got 60.",

@@ -99,6 +99,10 @@ def real_roots(coefficients: Array) -> Array:
     return np.asarray(roots.real[kept], dtype=np.float64)
 
 
+INSIDE = 0.4837
+"""Where in an interval its stability is looked at: no round share, where a marginal point of its own may lie."""
+
+
 def stable_intervals(crossings: Array, radius_at: Callable[[float], float]) -> tuple[Interval, ...]:
     """Stable intervals between crossings, with polished ends.
 
@@ -115,7 +119,7 @@ def stable_intervals(crossings: Array, radius_at: Callable[[float], float]) -> t
         From below; the last is bounded, or its end is the last crossing.
     """
     ends = _apart(np.sort(crossings))
-    middles = [0.5 * (low + high) for low, high in zip([0.0, *ends], ends, strict=False)] + [2.0 * ends[-1]]
+    middles = [low + INSIDE * (high - low) for low, high in zip([0.0, *ends], ends, strict=False)] + [2.0 * ends[-1]]
     stable = [radius_at(middle) < 1.0 for middle in middles]
     intervals: list[Interval] = []
     low = 0.0

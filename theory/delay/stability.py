@@ -13,6 +13,9 @@ from theory.errors import InputError
 
 _NO_MOMENTUM = NoMomentum()
 
+LONGEST = 300
+"""Steps of all cycles that a gradient is late, up to which the search in a is well conditioned in float64."""
+
 
 @dataclass(frozen=True)
 class Stability:
@@ -60,7 +63,12 @@ def stability(
     Raises
     ------
     InputError
-        If `stale_share` is outside (0, 2), or `weight_decay` is negative or not finite.
+        If `stale_share` is outside (0, 2), `weight_decay` is negative or not finite, `momentum` is none of the
+        three, or a cycle with partly fresh gradients or decay is longer than `LONGEST` steps.
+
+    Notes
+    -----
+    With decay, a single marginal point inside a stable interval (a = 1 for decay 1) may go unseen.
 
     Source: claims C16 to C22.
 
@@ -71,6 +79,8 @@ def stability(
         raise InputError("stale_share", "be above 0 and below 2", stale_share, "A wholly stale gradient is 1.")
     if not 0.0 <= weight_decay < np.inf:
         raise InputError("weight_decay", "be a finite number >= 0", weight_decay, "No decay is 0.")
+    if not isinstance(momentum, NoMomentum | Ema | HeavyBall):
+        raise InputError("momentum", "be NoMomentum, Ema or HeavyBall", repr(momentum), "For Adam's use Ema(0.9).")
     past, scale = _past(momentum, stale_share, weight_decay)
     intervals = [(scale * low, scale * high) for low, high in _intervals(schedule, past)]
     constant = limit(schedule, stale_share, past.weight_decay)
@@ -108,6 +118,9 @@ def _synced_intervals(sync_interval: int, cycles_late: int, past: Past) -> tuple
         return _affine_intervals(*synced(sync_interval, cycles_late, past.beta))
     if sync_interval == 1:  # a cycle is a step
         return _affine_intervals(*lagged(_weights(Fixed(cycles_late)), past))
+    if sync_interval * (cycles_late + 1) > LONGEST:
+        rule = f"be at most {LONGEST} steps, late cycles included, with partly fresh gradients or decay"
+        raise InputError("sync_interval", rule, sync_interval, "Use `constant` of a shorter cycle, over S.")
     crossings = cycle_crossings(sync_interval, cycles_late, past)
     return stable_intervals(crossings, lambda a: cycle_radius(a, sync_interval, cycles_late, past))
 

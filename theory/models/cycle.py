@@ -232,7 +232,7 @@ def numeric_multiplier(model: DriftModel, values: Mapping[str, float], product: 
     Source: claim C30 (theory/claims). Error: that of the matrix exponential, near rounding.
     """
     carried = linear_cycle(model).numeric_map(model.numbers(values), product)
-    return float(np.max(np.abs(np.linalg.eigvals(carried))))
+    return float(np.max(np.abs(np.linalg.eigvals(carried)))) if np.all(np.isfinite(carried)) else math.inf
 
 
 def boundary_product(
@@ -274,7 +274,7 @@ def boundary_product(
     for product in sorted(value.real for value in found if _positive(value)):
         if excess(product * (1.0 - NEAR)) < 0.0 < excess(product * (1.0 + NEAR)):
             return product
-    return 0.0 if excess(low) > 0.0 else math.inf
+    return _first_root(excess, low, high)
 
 
 def _first_root(excess: Callable[[float], float], low: float, high: float) -> float:

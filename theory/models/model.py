@@ -4,9 +4,11 @@ Inside a cycle the clock is eta*t, so one cycle lasts P = S*eta; the symbol P ma
 here is solved: theory/models/cycle.py derives boundaries, theory/models/exits.py exits.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import SupportsFloat
 
 import sympy as sp
 
@@ -42,6 +44,11 @@ class WithinExit:
 
 
 Exit = CycleEndExit | WithinExit
+
+
+def _number(value: object) -> float:
+    """Return the value as a float, NaN if it is no number (True is not a number here)."""
+    return float(value) if isinstance(value, SupportsFloat) and not isinstance(value, bool) else math.nan
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,10 @@ class DriftModel:
     signals: tuple[sp.Symbol, ...] = ()
 
     def __post_init__(self) -> None:
+        for field in ("states", "parameters", "flow", "sync", "start", "exits", "signals"):
+            if not isinstance(getattr(self, field), tuple):
+                given = type(getattr(self, field)).__name__
+                raise InputError(f"{self.name}: {field}", "be a tuple", given, "For one item write (item,).")
         for field in ("flow", "sync", "start"):
             object.__setattr__(self, field, tuple(sp.sympify(item) for item in getattr(self, field)))
             self._require_one_for_each_state(field)
@@ -112,6 +123,15 @@ class DriftModel:
             way_out = "Declare it; two symbols of one name but other assumptions are two symbols."
             raise InputError(f"{self.name}: {where}", f"use declared symbols only ({names})", unknown, way_out)
 
+    def _require_allowed(self, symbol: sp.Symbol, value: object) -> None:
+        number = _number(value)
+        rule = "be a number"
+        allowed = not math.isnan(number)
+        if allowed and symbol.is_nonnegative:  # zero is the limit of a positive one
+            rule, allowed = "be >= 0", number >= 0.0
+        if not allowed:
+            raise InputError(f"{self.name}: {symbol}", rule, repr(value), "The model declares its symbol so.")
+
     @cached_property
     def parameter_names(self) -> tuple[str, ...]:
         """Names of the parameters, in their order."""
@@ -127,7 +147,7 @@ class DriftModel:
         Raises
         ------
         InputError
-            If a parameter is missing or unknown, or a value is no number.
+            If a parameter is missing or unknown, or a value is no number, or breaks what its symbol assumes.
         """
         known = ", ".join(self.parameter_names)
         for name in (*values, *self.parameter_names):
@@ -135,6 +155,6 @@ class DriftModel:
                 raise InputError(f"{self.name}: values", "name parameters of the model", repr(name), f"Known: {known}.")
             if name not in values:
                 raise InputError(f"{self.name}: values", "give every parameter", f"none for {name}", f"Give {known}.")
-            if not float(values[name]) == float(values[name]):
-                raise InputError(f"{self.name}: {name}", "be a number", values[name], "Give a float.")
+        for symbol, name in zip(self.parameters, self.parameter_names, strict=True):
+            self._require_allowed(symbol, values[name])
         return tuple(float(values[name]) for name in self.parameter_names)

@@ -13,6 +13,9 @@ from theory.surrogate.exact import Surrogate
 from theory.surrogate.groups import mean_and_std, mean_only
 from theory.surrogate.policies import Array
 
+LARGEST_RADIUS = 100.0
+"""Beyond it the largest ratio, exp(sqrt(2)*radius), says nothing."""
+
 
 @dataclass(frozen=True)
 class BiasConstants:
@@ -54,17 +57,17 @@ def bias_constants(surrogate: Surrogate, radius: float) -> BiasConstants:
     surrogate : Surrogate
         Token level; `mean_only` or `mean_and_std`. With a clip the constants hold up to its onset.
     radius : float
-        Positive.
+        Not negative.
 
     Raises
     ------
     InputError
-        If the radius is not positive, or the surrogate is another one.
+        If the radius is negative or too large for a float, or the surrogate is another one.
 
     Source: claim C3 (theory/claims).
     """
-    if not radius > 0.0:
-        raise InputError("radius", "be positive", radius, "Give the largest distance of a cycle.")
+    if not 0.0 <= radius <= LARGEST_RADIUS:
+        raise InputError("radius", f"be from 0 to {LARGEST_RADIUS}", radius, "Give the largest distance of a cycle.")
     if surrogate.level is not ratios.token or surrogate.groups.advantage not in (mean_only, mean_and_std):
         raise InputError(
             "surrogate", "be at token level with a group advantage", surrogate.level.__name__, "See `ratios.token`."

@@ -22,6 +22,9 @@ Advantage = Callable[[Array, Array, Array], Array]
 MOST_COUNTS = 200_000
 """Ways for a group to fall over the levels up to which the sum is done."""
 
+EQUAL = 1e-12
+"""Share of the rewards below which their spread is rounding: the mean of equal rewards need not be that reward."""
+
 LARGEST_GROUP = 1000
 """Beyond it a multinomial coefficient may not fit a float."""
 
@@ -39,7 +42,8 @@ def mean_only(reward: Array, mean: Array, variance: Array) -> Array:  # noqa: AR
 def mean_and_std(reward: Array, mean: Array, variance: Array) -> Array:
     """The same over the sample standard deviation (GRPO, arXiv:2402.03300); zero in a group of equal rewards."""
     spread = np.sqrt(variance)
-    return np.asarray(np.divide(reward - mean, spread, out=np.zeros_like(spread), where=spread > 0.0))
+    differ = spread > EQUAL * np.maximum(np.abs(reward), np.abs(mean))
+    return np.asarray(np.divide(reward - mean, spread, out=np.zeros_like(spread), where=differ))
 
 
 @cache
@@ -105,7 +109,8 @@ class Groups:
     def parts(self, levels: Array, probabilities: Array) -> tuple[Array, Array]:
         """Expected positive and negative part of the advantage of every level, each shape (K,).
 
-        `probabilities`, shape (K,), may be complex; the expected advantage is the difference of the two.
+        `probabilities`, shape (K,), sum to 1, which is not checked: for derivatives they may be off it, or complex.
+        The expected advantage is the difference of the two.
         """
         others = _counts(self.group_size - 1, len(levels))
         weights = _weights(others, probabilities)

@@ -77,7 +77,7 @@ class TabularPolicy:
         start = np.full((len(tokens), 1), vocabulary)
         return cls(tokens, np.concatenate([start, tokens[:, :-1]], axis=1))
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, int]:
         """(C, V), the shape of the parameters."""
         return int(self.contexts.max()) + 1, int(self.tokens.max()) + 1
@@ -97,7 +97,16 @@ class TabularPolicy:
         return self.contexts * self.shape[1] + self.tokens
 
     def log_softmax(self, parameters: Array) -> Array:
-        """Log-probabilities of every row, shape (C, V) [nat]; parameters may be complex."""
+        """Log-probabilities of every row, shape (C, V) [nat]; parameters may be complex.
+
+        Raises
+        ------
+        InputError
+            If the parameters are not finite, or have another shape.
+        """
+        if np.shape(parameters) != self.shape or not np.all(np.isfinite(parameters)):
+            rule = f"be finite logits of shape {self.shape}"
+            raise InputError("parameters", rule, np.shape(parameters), "One row a context, one column a symbol.")
         shifted = parameters - parameters.real.max(axis=1, keepdims=True)
         return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
 

@@ -1,5 +1,6 @@
 """Sampled GRPO on an enumerated policy, with the exact bias of every step beside its bound."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,14 +61,18 @@ def run_grpo(
     Raises
     ------
     InputError
-        If the sync interval is below 1 or the learning rate is not positive.
+        If a count is below 1, the learning rate is not positive and finite, or the surrogate is clipped.
 
     Source: claim C3 (theory/claims).
     """
-    if sync_interval < 1:
-        raise InputError("sync_interval", "be an integer >= 1", sync_interval, "For a fully on-policy run use 1.")
-    if not learning_rate > 0.0:
-        raise InputError("learning_rate", "be positive", learning_rate, "Give a step size such as 1e-2.")
+    counts = {"sync_interval": sync_interval, "num_steps": num_steps, "num_groups": num_groups}
+    for name, count in counts.items():
+        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+            raise InputError(name, "be an integer >= 1", repr(count), "For a fully on-policy run use sync_interval 1.")
+    if not 0.0 < learning_rate < math.inf:
+        raise InputError("learning_rate", "be positive and finite", learning_rate, "Give a step size such as 1e-2.")
+    if surrogate.clip is not None:
+        raise InputError("surrogate", "be unclipped", surrogate.clip, "Use its without_clip().")
     theta, behavior = start, start
     adam = np.zeros((2, *start.shape))
     lags, biases, norms, radius = [], [], [], 0.0
