@@ -1,5 +1,7 @@
 """What a drift model and a saturation accept, and what they refuse in a sentence."""
 
+import math
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -8,6 +10,7 @@ from tests.support.tolerances import CLOSED_FORM
 from theory.checks.models import CHECKS
 from theory.errors import InputError
 from theory.models.builders import persistent_drift
+from theory.models.cycle import boundary_product
 from theory.models.model import CycleEndExit, DriftModel, WithinExit
 from theory.models.saturation import ALGEBRAIC, ERF, TANH, Saturation
 from theory.symbols import P
@@ -102,6 +105,14 @@ def test_how_fast_they_saturate():
 def test_the_check_of_a_claim_holds(claim_id):
     failed = [comparison for comparison in CHECKS[claim_id]() if not comparison.holds]
     assert failed == []
+
+
+def test_without_feedback_across_a_sync_nothing_stays_alive_and_a_divisor_of_zero_is_refused():
+    values = {"h": 0, "k_w": 1, "k_s": 0, "rho": 0.5, "v": 1, "sigma": 1, "m0": 0, "R_batch": 2, "R_crit": 10}
+    assert boundary_product(persistent_drift(), values) == math.inf
+    assert boundary_product(persistent_drift(), {**values, "k_s": 0.5, "k_w": 1e-12}) == pytest.approx(1.0, rel=1e-9)
+    with pytest.raises(InputError, match="values must leave flow and sync finite"):
+        boundary_product(persistent_drift(), {**values, "sigma": 0})
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,13 @@ class LinearCycle:
 
     def numeric_map(self, numbers: tuple[float, ...], product: float) -> NDArray[np.float64]:
         """The map in numbers [1], shape (n, n), at S*eta = product."""
-        flow, sync = (np.asarray(item, dtype=np.float64) for item in self._numbers(*numbers, product))
-        return np.asarray(sync @ scipy.linalg.expm(product * flow), dtype=np.float64)
+        try:
+            flow, sync = (np.asarray(item, dtype=np.float64) for item in self._numbers(*numbers, product))
+        except ZeroDivisionError:
+            way_out = "Give a small positive number where a parameter divides."
+            raise InputError("values", "leave flow and sync finite", numbers, way_out) from None
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(sync @ scipy.linalg.expm(product * flow), dtype=np.float64)
 
 
 @cache
@@ -227,12 +232,12 @@ def boundary(model: DriftModel) -> sp.Expr:
 
 
 def numeric_multiplier(model: DriftModel, values: Mapping[str, float], product: float) -> float:
-    """Spectral radius [1] of the cycle map at S*eta = product; above 1 drift stays alive.
+    """Spectral radius [1] of the cycle map at S*eta = product; above 1 drift stays alive; NaN beyond a float.
 
     Source: claim C30 (theory/claims). Error: that of the matrix exponential, near rounding.
     """
     carried = linear_cycle(model).numeric_map(model.numbers(values), product)
-    return float(np.max(np.abs(np.linalg.eigvals(carried)))) if np.all(np.isfinite(carried)) else math.inf
+    return float(np.max(np.abs(np.linalg.eigvals(carried)))) if np.all(np.isfinite(carried)) else math.nan
 
 
 def boundary_product(
@@ -266,7 +271,8 @@ def boundary_product(
         raise InputError("bracket", "be two increasing positive numbers", bracket, "Give (1e-6, 1e3).")
 
     def excess(product: float) -> float:
-        return math.log(max(numeric_multiplier(model, values, product), 1e-300))
+        found = numeric_multiplier(model, values, product)
+        return math.nan if math.isnan(found) else math.log(max(found, 1e-300))
 
     found = [_evaluate(item, model.parameters, np.array([numbers]))[0] for item in closed_boundaries(model) or ()]
     if closed_boundaries(model) is None or not np.all(np.isfinite(found)):  # 0/0 in a limit that exists
@@ -285,6 +291,8 @@ def _first_root(excess: Callable[[float], float], low: float, high: float) -> fl
         if excess(before) > 0.0:
             return 0.0
         for after in scan[1:]:
+            if math.isnan(excess(float(after))):  # the flow overflows, and no root came before
+                return math.inf
             if excess(float(after)) > 0.0:
                 return float(scipy.optimize.brentq(excess, before, float(after), xtol=1e-14, rtol=1e-12))
             before = float(after)
