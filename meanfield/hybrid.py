@@ -47,12 +47,15 @@ class ModelRun:
         First step at which an exit has fired; inf if none does within the horizon.
     exit : str
         Name of that exit; empty if none fires.
+    failed : bool
+        Whether the states stopped being numbers: the run says nothing, not that it is stable.
     """
 
     cumulative_learning_rate: Array
     states: dict[str, Array]
     collapse_step: float
     exit: str
+    failed: bool
 
 
 def simulate_model(
@@ -102,6 +105,7 @@ def simulate_model(
         {str(state): table[:, row] for row, state in enumerate(model.states)},
         steps,
         model.exits[codes[0]].name if steps < math.inf else "",
+        bool(codes[0] == FAILED),
     )
 
 

@@ -338,8 +338,8 @@ def cosine_from_drift(lags: tuple[float, float], squares: tuple[float, float], *
     first, second = _steps("lags", lags)
     if not first < second:
         raise InputError("lags", "grow", lags, "Give the earlier lag first.")
-    if not all(np.isfinite(value) and value > 0.0 for value in squares):
-        raise InputError("squares", "be positive and finite", squares, "Take the floor at lag 0 off first.")
+    if len(squares) != 2 or not all(np.isfinite(value) and value > 0.0 for value in squares):
+        raise InputError("squares", "be two positive finite numbers", squares, "Take the floor at lag 0 off first.")
     return float(numpy_function(COSINE_OF_RATIO)(squares[1] / squares[0], first, second, momentum))
 
 

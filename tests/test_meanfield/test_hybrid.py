@@ -167,3 +167,12 @@ def test_bad_input_is_refused_before_any_work():
     oscillator = {"K": 1.0, "mu": 0.9, "eta": 0.01, "x0": 1.0, "R_crit": 2.0}
     with pytest.raises(InputError, match=r"be finite, for the model holds P = S\*eta"):
         simulate_model(lagged_oscillator(), oscillator, sync_interval=math.inf, learning_rate=0.01, horizon=1)
+
+
+def test_a_run_whose_states_stop_being_numbers_has_failed_and_is_not_called_stable():
+    x, a = sp.Symbol("x", real=True), sp.Symbol("a", real=True)
+    broken = DriftModel("broken", (x,), (a,), (sp.sqrt(x - a),), (x,), (sp.Integer(0),), (WithinExit("far", x, a),))
+    with np.errstate(invalid="ignore"):
+        run = simulate_model(broken, {"a": 1.0}, sync_interval=4, learning_rate=0.1, horizon=20)
+    assert run.failed
+    assert run.exit == ""

@@ -150,7 +150,7 @@ def test_noise_breaks_the_product_but_not_for_long():
         (lambda: CycleDrift(0.1).square(0), r"lags must be numbers of steps >= 1, got 0\. At lag 0"),
         (lambda: CycleDrift(0.1).exponent([2, np.nan]), r"sync_intervals must be numbers of steps >= 1"),
         (lambda: cosine_from_drift((5, 2), (1.0, 2.0)), r"lags must grow, got \(5, 2\)"),
-        (lambda: cosine_from_drift((2, 5), (0.0, 2.0)), r"squares must be positive and finite"),
+        (lambda: cosine_from_drift((2, 5), (0.0, 2.0)), r"squares must be two positive finite numbers"),
         (lambda: cosine_from_slope(float("inf"), 5), r"slope must be finite, got inf"),
         (lambda: cosine_from_slope(0.5, 5, momentum=-0.1), r"momentum must be in \[0, 1\), got -0.1"),
     ],
