@@ -17,7 +17,7 @@ import sympy as sp
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from meanfield import results
+from meanfield import arguments, results
 from meanfield.grids import Array
 from meanfield.outcomes import Outcome
 from meanfield.simulate import STEP_TOLERANCE
@@ -93,11 +93,12 @@ def simulate_model(
 
     Source: claims C30 and C31 (theory/claims). Error: of order steps_per_cycle**-4 in the states.
     """
-    walk = _Walk.of(model, values, [sync_interval], [learning_rate], horizon, steps_per_cycle)
+    S, eta = arguments.sync_interval(sync_interval), arguments.learning_rate(learning_rate)
+    walk = _Walk.of(model, values, np.array([S]), np.array([eta]), horizon, steps_per_cycle)
     path: list[tuple[float, Array]] = [(0.0, walk.begin()[:, 0])]
     clocks, codes = walk.exits(path)
     steps = float(walk.collapse_steps(clocks, codes)[0])
-    last = min(float(clocks[0]), horizon * learning_rate) * (1.0 + STEP_TOLERANCE)
+    last = min(float(clocks[0]), walk.horizon * eta) * (1.0 + STEP_TOLERANCE)
     kept = [(clock, states) for clock, states in path if clock <= last]
     table = np.array([states for _, states in kept])
     return ModelRun(
@@ -145,10 +146,7 @@ def model_phase_diagram(
 
     Source: claims C30 and C31 (theory/claims). Error: of order steps_per_cycle**-4 in the states.
     """
-    S, eta = np.atleast_1d(np.asarray(sync_intervals)), np.atleast_1d(np.asarray(learning_rates))
-    for name, axis in (("sync_intervals", S), ("learning_rates", eta)):
-        if axis.ndim != 1 or axis.size == 0 or np.any(axis[1:] <= axis[:-1]):
-            raise InputError(name, "be a strictly increasing list", axis, "Sort it and drop what is double.")
+    S, eta = arguments.sync_intervals(sync_intervals), arguments.learning_rates(learning_rates)
     shape = (S.size, eta.size)
     walk = _Walk.of(model, values, np.repeat(S, eta.size), np.tile(eta, S.size), horizon, steps_per_cycle)
     clocks, codes = walk.exits(None)
@@ -156,6 +154,7 @@ def model_phase_diagram(
     failed = (codes == FAILED).reshape(shape)
     collapsed = np.isfinite(steps)
     packages = ("driftlaw", "numpy", "sympy", "xarray")
+    parameters = dict(zip(model.parameter_names, walk.numbers, strict=True))
     return results.build(
         results.PHASE_DIAGRAM,
         coordinates={"sync_interval": S, "learning_rate": eta},
@@ -167,10 +166,12 @@ def model_phase_diagram(
             "cumulative_learning_rate_at_exit": np.where(collapsed, clocks.reshape(shape), np.nan),
         },
         attributes={
-            "parameters": json.dumps({"model": model.name, **dict(values)}),
-            "horizon": horizon,
+            "parameters": json.dumps(
+                {"model": model.name, **dict(zip(model.parameter_names, walk.numbers, strict=True))}
+            ),
+            "horizon": walk.horizon,
             "versions": json.dumps({name: metadata.version(name) for name in packages}),
-            "claims": "C30 C31",
+            "claims": " ".join(model.claims),
         },
     )
 
@@ -194,23 +195,16 @@ class _Walk:
         cls,
         model: DriftModel,
         values: Mapping[str, float],
-        sync_intervals: ArrayLike,
-        learning_rates: ArrayLike,
+        S: Array,
+        eta: Array,
         horizon: int,
         steps_per_cycle: int,
     ) -> _Walk:
         numbers = model.numbers(values)
-        S, eta = np.asarray(sync_intervals, dtype=np.float64), np.asarray(learning_rates, dtype=np.float64)
-        if not np.all((S >= 1.0) & (np.isinf(S) | (np.floor(S) == S))):
-            way_out = "For a fully on-policy run use 1, for a run without sync inf."
-            raise InputError("sync_intervals", "be integers >= 1 or inf", S, way_out)
+        T = arguments.horizon(horizon)
+        num_steps = arguments.count("steps_per_cycle", steps_per_cycle, way_out="Give a whole number such as 16.")
         if np.any(np.isinf(S)) and any(item.has(P) for item in (*model.flow, *model.sync)):
             raise InputError("sync_intervals", "be finite, for the model holds P = S*eta", S, "Leave inf out.")
-        if not np.all((eta > 0.0) & np.isfinite(eta)):
-            raise InputError("learning_rates", "be positive and finite", eta, "Give step sizes such as 1e-3.")
-        for name, number in (("horizon", horizon), ("steps_per_cycle", steps_per_cycle)):
-            if not (1 <= number < math.inf and number == int(number)):
-                raise InputError(name, "be an integer >= 1", number, "Give a whole number such as 16.")
 
         def compiled(expressions: tuple[sp.Expr, ...]) -> Callable[[Array, Array], Array]:
             function: Callable[..., Any] = sp.lambdify(
@@ -225,7 +219,7 @@ class _Walk:
 
         excess = compiled(tuple(sp.sympify(item.expression) - item.limit for item in model.exits))
         flow, sync = compiled(model.flow), compiled(model.sync)
-        return cls(model, numbers, S, eta, int(horizon), int(steps_per_cycle), flow, sync, excess)
+        return cls(model, numbers, S, eta, T, num_steps, flow, sync, excess)
 
     def begin(self) -> Array:
         """States at the start."""

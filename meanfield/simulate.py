@@ -4,15 +4,13 @@ In cycle k the displacement grows by eta*u_k per optimizer step; the run collaps
 it has reached the exit radius. Everything depends on S and eta through S*eta and eta*t only.
 """
 
-import math
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from meanfield import kernels, results
+from meanfield import arguments, kernels, results
 from meanfield.outcomes import Outcome
 from meanfield.parameters import MapParameters
 from theory.errors import InputError
@@ -56,8 +54,8 @@ def simulate(parameters: MapParameters, *, sync_interval: float, learning_rate: 
     >>> float(simulate(parameters, sync_interval=100, learning_rate=0.01, horizon=200).collapse_step)
     80.0
     """
-    S, eta = _sync_interval(sync_interval), _learning_rate(learning_rate)
-    T = _horizon(horizon)
+    S, eta = arguments.sync_interval(sync_interval), arguments.learning_rate(learning_rate)
+    T = arguments.horizon(horizon)
     steps = np.arange(1, T + 1)
     exits = _exits(parameters, np.asarray(S), np.asarray(eta), T)
     last = float(np.fmin(exits["collapse_step"], T))
@@ -113,9 +111,9 @@ def phase_diagram(
     >>> grid.outcome.values.tolist()
     [[0, 0], [0, 2]]
     """
-    S = np.array([_sync_interval(value) for value in _axis("sync_intervals", sync_intervals)])
-    eta = np.array([_learning_rate(value) for value in _axis("learning_rates", learning_rates)])
-    T = _horizon(horizon)
+    S = arguments.sync_intervals(sync_intervals)
+    eta = arguments.learning_rates(learning_rates)
+    T = arguments.horizon(horizon)
     return results.build(
         results.PHASE_DIAGRAM,
         coordinates={"sync_interval": S, "learning_rate": eta},
@@ -197,39 +195,3 @@ def _displacement(memory: NDArray[np.float64], steps: NDArray[np.int64], S: floa
     before = np.concatenate([[0.0], np.cumsum(S * eta * memory[:-1])])
     cycle = ((steps - 1) // S).astype(np.int64)
     return before[cycle] + eta * memory[cycle] * ((steps - 1) % S + 1)
-
-
-def _number(value: object) -> float:
-    """Return the value as a float, or NaN if it is not a number (True is not a number here)."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return math.nan
-    return float(value)
-
-
-def _sync_interval(value: object) -> float:
-    number = _number(value)
-    if number >= 1.0 and (math.isinf(number) or number.is_integer()):
-        return number
-    way_out = "For a fully on-policy run use 1, for a run without sync inf."
-    raise InputError("sync_interval", "be an integer >= 1 or inf", repr(value), way_out)
-
-
-def _learning_rate(value: object) -> float:
-    number = _number(value)
-    if 0.0 < number < math.inf:
-        return number
-    raise InputError("learning_rate", "be a positive finite number", repr(value), "Give a step size such as 1e-3.")
-
-
-def _horizon(value: object) -> int:
-    number = _number(value)
-    if 1.0 <= number < math.inf and number.is_integer():
-        return int(number)
-    raise InputError("horizon", "be an integer >= 1", repr(value), "Give the optimizer steps of the run.")
-
-
-def _axis(name: str, values: ArrayLike) -> NDArray[Any]:
-    axis = np.asarray(values)
-    if axis.ndim != 1 or axis.size == 0 or np.any(axis[1:] <= axis[:-1]):
-        raise InputError(name, "be a strictly increasing list", values, "Sort it and drop what is double.")
-    return axis

@@ -154,11 +154,11 @@ def test_bad_input_is_refused_before_any_work():
         arguments = {"sync_intervals": [1, 4], "learning_rates": [1e-3], "horizon": 10, **changes}
         model_phase_diagram(persistent_drift(), VALUES, **arguments)
 
-    with pytest.raises(InputError, match="sync_intervals must be integers >= 1 or inf"):
+    with pytest.raises(InputError, match="sync_interval must be an integer >= 1 or inf"):
         call(sync_intervals=[0.5])
     with pytest.raises(InputError, match="learning_rates must be a strictly increasing list"):
         call(learning_rates=[2e-3, 1e-3])
-    with pytest.raises(InputError, match="learning_rates must be positive and finite"):
+    with pytest.raises(InputError, match="learning_rate must be a positive finite number"):
         call(learning_rates=[0.0])
     with pytest.raises(InputError, match="horizon must be an integer >= 1"):
         call(horizon=0)
@@ -176,3 +176,12 @@ def test_a_run_whose_states_stop_being_numbers_has_failed_and_is_not_called_stab
         run = simulate_model(broken, {"a": 1.0}, sync_interval=4, learning_rate=0.1, horizon=20)
     assert run.failed
     assert run.exit == ""
+
+
+def test_a_diagram_says_which_model_and_claims_it_rests_on():
+    """Numbers of NumPy are written like any other, once the work is done."""
+    values = {**VALUES, "k_w": np.float32(8.0)}
+    grid = model_phase_diagram(persistent_drift(), values, sync_intervals=[4], learning_rates=[1e-3], horizon=4)
+    assert grid.attrs["claims"] == "C5 C6 C30"
+    assert '"model": "persistent drift, tanh"' in grid.attrs["parameters"]
+    assert '"k_w": 8.0' in grid.attrs["parameters"]

@@ -132,7 +132,7 @@ def test_the_boundary_is_that_of_the_theory_whatever_the_saturation(saturation):
 
 
 def test_its_limits():
-    product = formulas.PERSISTENT_BOUNDARY.expression
+    product = boundary(persistent_drift())
     across = sp.limit(product.subs(rho, 0), k_w, 0)
     assert sp.simplify(across - persistent.ACROSS_ONLY_PRODUCT.expression) == 0
     assert across == sigma / (k_s * v)  # noise over feedback slope J = k_s*v, the C of the memory map
@@ -141,7 +141,7 @@ def test_its_limits():
     assert sp.simplify(one_slope - persistent.ONE_SLOPE_PRODUCT.expression) == 0
     whole = sp.expand_log(sp.simplify(one_slope), force=True)
     assert sp.simplify(whole + sigma * sp.log(rho) / (k_w * v)) == 0
-    assert formulas.SATURATED_BUDGET.expression == persistent.SATURATED_BUDGET.expression
+    assert exit_clock(persistent_drift(), "region") == persistent.SATURATED_BUDGET.expression
 
 
 def test_the_elasticities_of_what_sets_the_scale_are_whole():
@@ -195,7 +195,7 @@ def test_implicit_elasticities_are_those_of_the_boundary_solved_again():
 
 def test_without_decay_it_is_persistent_drift():
     slow = boundary_product(decaying(), {**DECAYING, "c": 1e-9})
-    same = numpy_function(formulas.PERSISTENT_BOUNDARY)(20.0, 8.0, 0.3, 1.0, 1.0)
+    same = numpy_function(persistent.BOUNDARY_PRODUCT)(20.0, 8.0, 0.3, 1.0, 1.0)
     assert slow == pytest.approx(float(same), rel=1e-8)
 
 
@@ -227,7 +227,7 @@ def test_the_fixed_point_leaves_the_boundary_at_zero_memory(saturation):
     order = (m, k_s, k_w, rho, v, sigma)
     numbers = sp.lambdify(order, product, modules="mpmath")
     found = float(numbers(sp.Float("1e-8", 40), 20.0, 8.0, 0.3, 0.7, 1.3))
-    expected = float(numpy_function(formulas.PERSISTENT_BOUNDARY)(20.0, 8.0, 0.3, 0.7, 1.3))
+    expected = float(numpy_function(persistent.BOUNDARY_PRODUCT)(20.0, 8.0, 0.3, 0.7, 1.3))
     assert found == pytest.approx(expected, rel=1e-7)
 
 
@@ -327,8 +327,9 @@ def test_the_two_constraints_are_those_of_the_theory():
     rate = exit_clock(two_constraint(), "batch") / S
     assert sp.simplify(rate - thresholds.STALENESS_RATE.expression) == 0
     assert sp.simplify(exit_clock(two_constraint(), "region") / T - thresholds.HORIZON_RATE.expression) == 0
-    assert sp.simplify(formulas.CROSSOVER_LAG.expression - thresholds.CROSSOVER.expression) == 0
-    assert formulas.CYCLE_PRODUCT.expression == R_batch / G_upd
+    crossover = crossover_lag(two_constraint(), cycle_end="batch", within="region")
+    assert sp.simplify(crossover - thresholds.CROSSOVER.expression) == 0
+    assert exit_clock(two_constraint(), "batch") == R_batch / G_upd
 
 
 def test_what_does_not_saturate_and_unknown_exits_are_refused():

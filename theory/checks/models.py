@@ -7,6 +7,7 @@ import scipy.optimize
 import scipy.special
 from numpy.typing import NDArray
 
+from theory import persistent, thresholds
 from theory.checking import Check, Comparison, close
 from theory.models import formulas, lag
 from theory.numeric import numpy_function
@@ -62,12 +63,12 @@ def _moved_boundary(name: str) -> float:
 def _check_boundary() -> tuple[Comparison, ...]:
     """Integrate cycles from a tiny memory for three saturations; move each parameter and find the boundary again."""
     numbers = tuple(_SLOPES.values())
-    boundary = np.asarray(numpy_function(formulas.PERSISTENT_BOUNDARY)(*numbers))
+    boundary = np.asarray(numpy_function(persistent.BOUNDARY_PRODUCT)(*numbers))
     products = boundary * np.array([0.5, 1.0, 2.0])
     tiny = np.array(1e-7)
     found = [
         close(name, _cycle(phi, tiny, products, _SLOPES) / tiny, growth, rtol=1e-7)
-        for growth in [numpy_function(formulas.PERSISTENT_GROWTH)(products, *numbers)]
+        for growth in [numpy_function(persistent.GROWTH)(products, 1.0, *numbers)]
         for name, phi in (("growth, tanh", _tanh), ("growth, algebraic", _algebraic), ("growth, erf", _erf))
     ]
     found.append(close("boundary", _integrated_boundary(_SLOPES), boundary, rtol=1e-8))
@@ -180,18 +181,13 @@ def _first_exit(sync_interval: int, rate: float, radii: tuple[float, float], spe
 def _check_exits() -> tuple[Comparison, ...]:
     """Walk step by step at constant speed and see which exit fires on either side of each limit, and when."""
     speed, batch, region, horizon = 0.7, 0.3, 2.0, 2_000
-    numbers = {
-        "full speed": numpy_function(formulas.SATURATED_PRODUCT)(batch, speed),
-        "two constraints": numpy_function(formulas.CYCLE_PRODUCT)(batch, speed),
-    }
-    found = []
-    for name, product in numbers.items():
-        sides = [_first_exit(10, float(product) / 10 * (1.0 + way), (batch, region), speed)[0] for way in (-2e-3, 2e-3)]
-        found.append(close(f"exit at the end of a cycle, {name}", [side == "batch" for side in sides], [0, 1], rtol=0))
-    budget = float(numpy_function(formulas.SATURATED_BUDGET)(region, speed))
+    product = float(numpy_function(formulas.SATURATED_PRODUCT)(batch, speed))
+    sides = [_first_exit(10, product / 10 * (1.0 + way), (batch, region), speed)[0] for way in (-2e-3, 2e-3)]
+    found = [close("exit at the end of a cycle", [side == "batch" for side in sides], [0, 1], rtol=0)]
+    budget = float(numpy_function(persistent.SATURATED_BUDGET)(region, speed))
     _, steps = _first_exit(10, budget / horizon, (np.inf, region), speed)
     found.append(close("step at the exit of the region", steps, horizon, rtol=1e-3))
-    lag_of_both = float(numpy_function(formulas.CROSSOVER_LAG)(horizon, batch, region))
+    lag_of_both = float(numpy_function(thresholds.CROSSOVER)(horizon, batch, region))
     last_rates = np.array([batch / (lag_of_both * speed), region / (horizon * speed)])
     found.append(close("both exits at the crossover", last_rates[0], last_rates[1], rtol=1e-12))
     return tuple(found)

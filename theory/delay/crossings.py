@@ -134,6 +134,15 @@ def stable_intervals(crossings: Array, radius_at: Callable[[float], float]) -> t
     return (*intervals, (low, np.inf)) if stable[-1] else tuple(intervals)
 
 
+def affine_intervals(constant: Array, slope: Array) -> tuple[Interval, ...]:
+    """Stable intervals of the polynomial constant + a*slope, coefficients from the constant term upwards."""
+
+    def radius_at(a: float) -> float:
+        return radius(constant + a * slope)
+
+    return stable_intervals(affine_crossings(constant, slope), radius_at)
+
+
 def _apart(ends: Array) -> list[float]:
     kept: list[float] = []
     for end in ends:

@@ -3,12 +3,10 @@
 Momentum is short against a long cycle, so it does not enter; heavy ball only scales the step.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.optimize import brentq
 
-from theory.delay.crossings import affine_crossings, radius, stable_intervals
+from theory.delay.crossings import affine_intervals
 from theory.delay.cycles import Past, lagged
 from theory.delay.formulas import FIXED_LIMIT, MIXED_PRODUCT
 from theory.delay.schedules import Fixed, Late, Mixed, Periodic, Schedule
@@ -35,9 +33,7 @@ def limit(schedule: Schedule, stale_share: float, weight_decay: float) -> float 
 
 def upper_end(weights: np.ndarray[tuple[int], np.dtype[np.float64]], past: Past) -> float:
     """Upper end of the first stable interval for lags mixed in these parts."""
-    constant, slope = lagged(weights, past)
-    radius_at: Callable[[float], float] = lambda a: radius(constant + a * slope)  # noqa: E731
-    return stable_intervals(affine_crossings(constant, slope), radius_at)[0][1]
+    return affine_intervals(*lagged(weights, past))[0][1]
 
 
 def _synced_limit(cycles_late: int, stale_share: float, weight_decay: float) -> float | None:

@@ -1,11 +1,10 @@
 """Which learning rates are stable on a quadratic when gradients are old."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from theory.delay.crossings import Interval, affine_crossings, radius, stable_intervals
+from theory.delay.crossings import Interval, affine_intervals, stable_intervals
 from theory.delay.cycles import Past, cycle_crossings, cycle_radius, lagged, synced
 from theory.delay.limits import limit
 from theory.delay.schedules import Ema, Fixed, HeavyBall, Late, Mixed, Momentum, NoMomentum, Periodic, Schedule, Weights
@@ -100,7 +99,7 @@ def _intervals(schedule: Schedule, past: Past) -> tuple[Interval, ...]:
         return _synced_intervals(schedule.sync_interval, 0, past)
     if isinstance(schedule, Late):
         return _synced_intervals(schedule.sync_interval, schedule.cycles_late, past)
-    return _affine_intervals(*lagged(_weights(schedule), past))
+    return affine_intervals(*lagged(_weights(schedule), past))
 
 
 def _weights(schedule: Fixed | Mixed | Weights) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -115,18 +114,11 @@ def _weights(schedule: Fixed | Mixed | Weights) -> np.ndarray[tuple[int], np.dty
 
 def _synced_intervals(sync_interval: int, cycles_late: int, past: Past) -> tuple[Interval, ...]:
     if past.stale_share == 1.0 and past.weight_decay == 0.0:
-        return _affine_intervals(*synced(sync_interval, cycles_late, past.beta))
+        return affine_intervals(*synced(sync_interval, cycles_late, past.beta))
     if sync_interval == 1:  # a cycle is a step
-        return _affine_intervals(*lagged(_weights(Fixed(cycles_late)), past))
+        return affine_intervals(*lagged(_weights(Fixed(cycles_late)), past))
     if sync_interval * (cycles_late + 1) > LONGEST:
         rule = f"be at most {LONGEST} steps, late cycles included, with partly fresh gradients or decay"
         raise InputError("sync_interval", rule, sync_interval, "Use `constant` of a shorter cycle, over S.")
     crossings = cycle_crossings(sync_interval, cycles_late, past)
     return stable_intervals(crossings, lambda a: cycle_radius(a, sync_interval, cycles_late, past))
-
-
-def _affine_intervals(
-    constant: np.ndarray[tuple[int], np.dtype[np.float64]], slope: np.ndarray[tuple[int], np.dtype[np.float64]]
-) -> tuple[Interval, ...]:
-    radius_at: Callable[[float], float] = lambda a: radius(constant + a * slope)  # noqa: E731
-    return stable_intervals(affine_crossings(constant, slope), radius_at)

@@ -45,6 +45,7 @@ def persistent_drift(saturation: Saturation = TANH) -> DriftModel:
         start=(sp.Integer(0), initial_drive, sp.Integer(0)),
         exits=(_BATCH, _REGION),
         signals=(h,),
+        claims=("C5", "C6", "C30"),
     )
 
 
@@ -66,6 +67,7 @@ def two_constraint() -> DriftModel:
         sync=(sp.Integer(0), displacement),
         start=(sp.Integer(0), sp.Integer(0)),
         exits=(_BATCH, _REGION),
+        claims=("C4", "C34"),
     )
 
 
@@ -87,6 +89,7 @@ def stale_quadratic() -> DriftModel:
         sync=(displacement, displacement),
         start=(start, start),
         exits=(_REGION,),
+        claims=("C32",),
     )
 
 
@@ -109,4 +112,5 @@ def lagged_oscillator() -> DriftModel:
         sync=(displacement, velocity),
         start=(start, sp.Integer(0)),
         exits=(_REGION,),
+        claims=("C33",),
     )

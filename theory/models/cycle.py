@@ -185,7 +185,7 @@ def closed_boundaries(model: DriftModel) -> tuple[sp.Expr, ...] | None:
             continue
         try:
             candidates += sp.solve(sp.Eq(condition, 0), P)
-        except NotImplementedError:
+        except NotImplementedError:  # how sympy says that it has no solution in closed form
             return None
     return tuple(sp.simplify(item) for item in candidates if _ever_positive(item, model.parameters))
 

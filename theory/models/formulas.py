@@ -1,27 +1,17 @@
-"""The formulas of the built-in drift models, derived from their symbolic form."""
+"""What the symbolic form of the built-in drift models adds to theory/persistent.py and theory/thresholds.py."""
 
 import sympy as sp
 
 from theory.formula import Formula
-from theory.models.builders import lagged_oscillator, persistent_drift, stale_quadratic, two_constraint
+from theory.models.builders import lagged_oscillator, persistent_drift, stale_quadratic
 from theory.models.cycle import boundary, closed_elasticities, multiplier
-from theory.models.exits import crossover_lag, exit_clock
+from theory.models.exits import exit_clock
 from theory.models.flows import clock_of_drive, fixed_point_product
 from theory.models.saturation import ALGEBRAIC, TANH
-from theory.symbols import G_upd, K, P, R_batch, R_crit, S, T, eta, f, h, k_s, k_w, m, mu, rho, sigma, tau, v, z, z0
+from theory.symbols import K, P, R_batch, S, eta, f, h, k_s, k_w, m, mu, rho, sigma, tau, v, z, z0
 from theory.symbols import multiplier as growth
 
 _SLOPES = (k_s, k_w, rho, v, sigma)
-
-
-def _persistent_growth() -> sp.Expr:
-    """Linearise a cycle of persistent drift and take the one eigenvalue that is not zero."""
-    return multiplier(persistent_drift())
-
-
-def _persistent_boundary() -> sp.Expr:
-    """Solve for the P at which the linearised cycle of persistent drift has an eigenvalue on the unit circle."""
-    return boundary(persistent_drift())
 
 
 def _within_elasticity() -> sp.Expr:
@@ -79,27 +69,6 @@ def _saturated_product() -> sp.Expr:
     return exit_clock(persistent_drift(), "batch")
 
 
-def _saturated_budget() -> sp.Expr:
-    """Follow x on the saturated flow of persistent drift from the start to the exit."""
-    return exit_clock(persistent_drift(), "region")
-
-
-def _cycle_product() -> sp.Expr:
-    """Follow d of the two-constraint model from a sync to the exit at the end of a cycle."""
-    return exit_clock(two_constraint(), "batch")
-
-
-def _crossover() -> sp.Expr:
-    """Solve for the S at which both exits of the two-constraint model allow the same learning rate."""
-    return crossover_lag(two_constraint(), cycle_end="batch", within="region")
-
-
-PERSISTENT_GROWTH = Formula("growth of a small memory in a cycle", growth, _persistent_growth, (P, *_SLOPES), "C30")
-"""Factor [1] per cycle at h = 0, for any saturation."""
-
-PERSISTENT_BOUNDARY = Formula("boundary of persistent drift for any phi", S * eta, _persistent_boundary, _SLOPES, "C30")
-"""S*eta [1] on the stability boundary at h = 0, rho < 1, for any saturation."""
-
 WITHIN_ELASTICITY = Formula(
     "elasticity to the slope inside a cycle", sp.Symbol("e_w"), _within_elasticity, (k_s, k_w, rho), "C30"
 )
@@ -142,12 +111,3 @@ OSCILLATOR_BOUNDARY = Formula("boundary of the lagged oscillator", S * eta, _osc
 
 SATURATED_PRODUCT = Formula("S*eta a batch survives at full speed", S * eta, _saturated_product, (R_batch, v), "C34")
 """S*eta [1] at which saturated drift meets R_batch at the end of a cycle."""
-
-SATURATED_BUDGET = Formula("eta*T a run survives at full speed", eta * T, _saturated_budget, (R_crit, v), "C34")
-"""eta*T [1] at which saturated drift meets R_crit."""
-
-CYCLE_PRODUCT = Formula("S*eta a batch survives", S * eta, _cycle_product, (R_batch, G_upd), "C34")
-"""S*eta [1] at which the drift of a cycle of the two-constraint model is R_batch."""
-
-CROSSOVER_LAG = Formula("crossover lag", S, _crossover, (T, R_batch, R_crit), "C34")
-"""Sync interval [optimizer steps] above which the end of a cycle and not the horizon binds."""

@@ -70,6 +70,8 @@ class DriftModel:
     exits : tuple of CycleEndExit or WithinExit
     signals : tuple of symbols
         Parameters that drive the model also where every state is zero; stability is judged with all of them zero.
+    claims : tuple of str
+        Ids of the claims that the model rests on; they go with what is simulated.
 
     Raises
     ------
@@ -87,6 +89,7 @@ class DriftModel:
     start: tuple[sp.Expr, ...]
     exits: tuple[Exit, ...]
     signals: tuple[sp.Symbol, ...] = ()
+    claims: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for field in ("states", "parameters", "flow", "sync", "start", "exits", "signals"):
