@@ -166,9 +166,7 @@ def model_phase_diagram(
             "cumulative_learning_rate_at_exit": np.where(collapsed, clocks.reshape(shape), np.nan),
         },
         attributes={
-            "parameters": json.dumps(
-                {"model": model.name, **dict(zip(model.parameter_names, walk.numbers, strict=True))}
-            ),
+            "parameters": json.dumps({"model": model.name, **parameters}),
             "horizon": walk.horizon,
             "versions": json.dumps({name: metadata.version(name) for name in packages}),
             "claims": " ".join(model.claims),

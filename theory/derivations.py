@@ -58,13 +58,18 @@ def _section(record: Claim, formulas: tuple[Formula, ...]) -> str:
 
 
 def main() -> int:
-    """Write the pages."""
+    """Write the pages; 0, or 2 for a folder that cannot be written."""
     parser = argparse.ArgumentParser(prog="python -m theory.derivations", description="Write docs/derivations.")
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args().folder
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
-        (folder / name).write_text(text, encoding="utf-8")
+    written = pages()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in written.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"folder must be one that can be written, got {folder}: {error.strerror}.", file=sys.stderr)  # noqa: T201
+        return 2
     return 0
 
 

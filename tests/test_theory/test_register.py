@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from theory import __main__ as command
-from theory import register
+from theory import derivations, register
 from theory.checking import Comparison, close, never_above
 from theory.checks import CHECKS
 from theory.claims import CLAIMS
@@ -97,6 +97,16 @@ def test_an_unknown_claim_is_refused():
     shown = subprocess.run([sys.executable, "-m", "theory", "C99"], capture_output=True, text=True, check=False)
     assert shown.returncode == 2
     assert shown.stderr.startswith("claim must be a known id, got 'C99'. Known ids: C1, C2")
+
+
+def test_the_pages_are_written_and_a_file_in_their_place_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["derivations", str(tmp_path / "new" / "folder")])
+    assert derivations.main() == 0
+    assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == set(pages())
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(sys, "argv", ["derivations", str(tmp_path / "file")])
+    assert derivations.main() == 2
+    assert capsys.readouterr().err.startswith("folder must be one that can be written, got ")
 
 
 def test_comparisons_can_fail():
