@@ -99,6 +99,22 @@ def dress(axes: Axes, *, title: str, x: str, y: str) -> None:
         axes.spines[side].set_visible(False)
 
 
+def readable_logs(axes: Axes) -> None:
+    """Logarithmic axes with marks that do not overlap: plain 1, 2, 5 over less than two decades, else decades only."""
+    from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter
+
+    for axis, scale, (low, high) in (
+        (axes.xaxis, axes.get_xscale(), axes.get_xlim()),
+        (axes.yaxis, axes.get_yscale(), axes.get_ylim()),
+    ):
+        if scale != "log" or isinstance(axis.get_major_locator(), FixedLocator):
+            continue
+        axis.set_minor_formatter(NullFormatter())
+        if high < 100.0 * low:
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.set_major_formatter("{x:g}")
+
+
 def plain_ticks(axes: Axes, values: Iterable[float]) -> None:
     """Mark exactly these values on the x axis, written as plain numbers."""
     ticks = list(values)

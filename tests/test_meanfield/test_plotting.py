@@ -321,3 +321,18 @@ def test_nothing_to_draw_is_drawn_and_said():
         axes = draw(figure.add_subplot())
         figure.draw_without_rendering()
         assert word in [*legend_of(axes), *(text.get_text() for text in axes.texts)]
+
+
+@pytest.mark.parametrize(
+    ("limits", "marks"),
+    [((0.15, 4.0), ["0.2", "0.5", "1", "2"]), ((0.6, 4.5), ["1", "2"]), ((3.0, 4e3), ["10^{1}", "10^{2}", "10^{3}"])],
+)
+def test_logarithmic_marks_are_few_and_plain_over_a_short_range(axes, limits, marks):
+    axes.set(xscale="log", xlim=limits)
+    plot_style.readable_logs(axes)
+    axes.figure.draw_without_rendering()
+    low, high = limits
+    ticks = zip(axes.xaxis.get_majorticklocs(), axes.xaxis.get_ticklabels(), strict=True)
+    shown = [label.get_text() for place, label in ticks if low <= place <= high]
+    assert [mark in text for mark, text in zip(marks, shown, strict=True)] == [True] * len(marks)
+    assert {label.get_text() for label in axes.xaxis.get_ticklabels(minor=True)} <= {""}

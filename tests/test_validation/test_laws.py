@@ -6,16 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 
 from meanfield import results
 from meanfield.command import run_command
+from meanfield.plot_style import interval_styles
 from meanfield.runs import read_runs, write_runs
 from tests.support.measured import law_experiment, trace, write_store
 from theory.claims import claim
 from validation import compare
 from validation.config import load_experiment
 from validation.findings import declines
-from validation.laws import setting
+from validation.laws import figures, setting
 from validation.laws.__main__ import NUMBERS_FILE, main, read_numbers, setting_folders
 from validation.laws.page import render
 from validation.laws.setting import Setting, read_setting
@@ -78,6 +81,29 @@ def copy(data, tmp_path):
 
 
 # --- from stores to the page
+
+
+def test_an_interval_looks_the_same_in_every_panel_and_in_the_one_legend(made, monkeypatch):
+    """The sweeps have other intervals, so a style chosen for each panel would mean another S in each."""
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **_: drawn.append((path.stem, figure)))
+    figures.draw_all([read_setting(folder) for folder in setting_folders(made)], made)
+    budgets = dict(drawn)["budgets"]
+    (legend,) = budgets.legends
+    words = [text.get_text() for text in legend.get_texts()]
+    intervals = [float(word.removeprefix("S = ")) for word in words if word.startswith("S = ")]
+    assert intervals == sorted(set(intervals))
+    styles = interval_styles({S for values in SWEEPS.values() for S in values})
+    known = {to_hex(colour) for colour, _ in styles.values()}
+    for axes in budgets.axes:
+        shown = {to_hex(one.get_facecolor()[0]) for one in axes.collections if len(one.get_offsets())}
+        assert shown <= known
+    shared = [
+        {to_hex(one.get_facecolor()[0]) for one in axes.collections if len(one.get_offsets())}
+        for axes in budgets.axes
+        if axes.collections
+    ]
+    assert to_hex(styles[8.0][0]) in set.intersection(*shared)
 
 
 def test_the_command_writes_numbers_figures_and_page(made, page):

@@ -1,6 +1,7 @@
 """The figures of the page of the measured laws, as PNG files; each can be read without the text."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Styles = dict[float, tuple[str, str]]
+"""S -> colour and marker, the same in all panels."""
+
 _DPI = 110
 _PER_ROW = 4
+_LEGEND = 8
 _SEED_SPREAD = 1.09
 _LAW_COLOURS = ("#1f8a70", "#8a63c9", "#d5482a")
 
@@ -26,15 +31,17 @@ def draw_all(settings: Sequence[Setting], folder: Path) -> None:
     """Write one PNG per figure of `validation.laws.text.FIGURES` to the folder."""
     import matplotlib as mpl
 
+    styles = style.interval_styles(S for one in settings for S in one.experiment.sync_interval)
+    budget, cosine, held_out = (partial(draw, styles=styles) for draw in (_budget, _cosine, _holdout))
     draws: dict[str, Callable[[Sequence[Setting]], Figure]] = {
         "exponents": _exponents,
         "phases": lambda chosen: _small_multiples(chosen, _phase, x="S [optimizer steps]", y="learning rate η"),
-        "budgets": lambda chosen: _small_multiples(chosen, _budget, x="S·η", y="η·T at collapse"),
+        "budgets": lambda chosen: _small_multiples(chosen, budget, x="S·η", y="η·T at collapse"),
         "horizons": lambda chosen: _small_multiples(chosen, _horizon, x="S [optimizer steps]", y="η on the boundary"),
         "lags": lambda chosen: _small_multiples(chosen, _lags, x="lag [optimizer steps]", y="drift [nat]"),
         "drift": _drift,
-        "cosines": lambda chosen: _small_multiples(chosen, _cosine, x="η / boundary rate of its S", y="cosine"),
-        "holdout": lambda chosen: _small_multiples(chosen, _holdout, x="predicted collapse step", y="measured"),
+        "cosines": lambda chosen: _small_multiples(chosen, cosine, x="η / boundary rate of its S", y="cosine"),
+        "holdout": lambda chosen: _small_multiples(chosen, held_out, x="predicted collapse step", y="measured"),
     }
     for name, draw in draws.items():
         with mpl.rc_context():
@@ -54,20 +61,27 @@ def _new_figure(width: float, height: float) -> "Figure":
 def _small_multiples(
     settings: Sequence[Setting], draw: Callable[[Setting, "Axes"], dict[str, Any]], *, x: str, y: str
 ) -> "Figure":
-    """One panel a sweep; the legend takes the place after the last one."""
-    num_rows = len(settings) // _PER_ROW + 1
-    figure = _new_figure(3.3 * _PER_ROW, 2.6 * num_rows)
+    """One panel a sweep, and one legend for all below them."""
+    num_rows = -(-len(settings) // _PER_ROW)
+    figure = _new_figure(3.3 * _PER_ROW, 2.6 * num_rows + 0.9)
     panels = figure.subplots(num_rows, _PER_ROW, squeeze=False).ravel()
     handles: dict[str, Any] = {}
-    for setting, axes in zip(settings, panels, strict=False):
+    for place, (setting, axes) in enumerate(zip(settings, panels, strict=False)):
         handles |= draw(setting, axes)
-        style.dress(axes, title=setting.name, x="", y="")
+        lowest = place + _PER_ROW >= len(settings)
+        style.dress(axes, title=setting.name, x=x if lowest else "", y="")
+        style.readable_logs(axes)
     for axes in panels[len(settings) :]:
         axes.set_axis_off()
-    panels[len(settings)].legend(handles.values(), handles.keys(), loc="center left", frameon=False)
-    figure.supxlabel(x)
+    words = sorted(handles, key=_rank)  # sorted keeps the order of what is no S
+    figure.legend([handles[word] for word in words], words, loc="outside lower left", ncols=_LEGEND, frameon=False)
     figure.supylabel(y)
     return figure
+
+
+def _rank(word: str) -> float:
+    """S of a legend entry; what is no S comes last."""
+    return float(word.removeprefix("S = ")) if word.startswith("S = ") else np.inf
 
 
 def _exponents(settings: Sequence[Setting]) -> "Figure":
@@ -145,12 +159,12 @@ def _phase(setting: Setting, axes: "Axes") -> dict[str, Any]:
     return handles
 
 
-def _budget(setting: Setting, axes: "Axes") -> dict[str, Any]:
+def _budget(setting: Setting, axes: "Axes", *, styles: Styles) -> dict[str, Any]:
     runs, calibration = setting.findings.runs, setting.findings.calibration
     collapsed = runs[(runs["outcome"] == Outcome.COLLAPSED.word) & (runs["sync_interval"] >= 2)]
     ceiling = calibration.learning_rate_ceiling.estimate
     handles: dict[str, Any] = {}
-    for S, (colour, marker) in style.interval_styles(runs["sync_interval"]).items():
+    for S, (colour, marker) in styles.items():
         here = collapsed[collapsed["sync_interval"] == S]
         if here.empty:
             continue
@@ -233,10 +247,10 @@ def _lags(setting: Setting, axes: "Axes") -> dict[str, Any]:
     return handles
 
 
-def _cosine(setting: Setting, axes: "Axes") -> dict[str, Any]:
+def _cosine(setting: Setting, axes: "Axes", *, styles: Styles) -> dict[str, Any]:
     measures, handles = setting.findings.measures, {}
     rates = {p.sync_interval: p.learning_rate.estimate for p in setting.findings.growth.on_boundary}
-    for S, (colour, marker) in style.interval_styles(measures["sync_interval"].values).items():
+    for S, (colour, marker) in styles.items():
         rate = rates.get(S)
         if rate is None:
             continue
@@ -251,12 +265,12 @@ def _cosine(setting: Setting, axes: "Axes") -> dict[str, Any]:
     return handles
 
 
-def _holdout(setting: Setting, axes: "Axes") -> dict[str, Any]:
+def _holdout(setting: Setting, axes: "Axes", *, styles: Styles) -> dict[str, Any]:
     handles: dict[str, Any] = {}
     if setting.held_out is None:
         return handles
     times = setting.held_out.collapse_times
-    for S, (colour, marker) in style.interval_styles(setting.findings.runs["sync_interval"]).items():
+    for S, (colour, marker) in styles.items():
         here = times[times["sync_interval"] == S]
         if here.empty:
             continue
