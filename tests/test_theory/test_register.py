@@ -1,11 +1,13 @@
 """The register: no claim without a check, no formula that its check would not miss, pages that are the register."""
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import sympy as sp
 
 from theory import __main__ as command
 from theory import derivations, register
@@ -14,6 +16,7 @@ from theory.checks import CHECKS
 from theory.claims import CLAIMS
 from theory.derivations import pages
 from theory.numeric import numpy_function
+from theory.symbols import TABLE
 
 DOCS = Path(__file__).parents[2] / "docs" / "derivations"
 
@@ -44,6 +47,27 @@ def derived():
 def test_an_altered_formula_turns_its_check_red(formula, derived, monkeypatch):
     monkeypatch.setitem(formula.__dict__, "expression", formula.expression * 1.01)
     assert not register.holds(formula.claim_id)
+
+
+def test_no_formula_holds_a_float():
+    """An exact number that became one would be wrong in the 17th digit, and in every simplification."""
+    assert [formula.name for formula in register.formulas() if formula.expression.atoms(sp.Float)] == []
+
+
+def test_a_letter_has_the_same_assumptions_everywhere():
+    table = {row.letter: row.symbol for row in TABLE}
+    used = {symbol for formula in register.formulas() for symbol in formula.arguments}
+    assert {symbol.name for symbol in used if table.get(symbol.name, symbol) != symbol} == set()
+    names = [symbol.name for symbol in used]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_the_pages_do_not_depend_on_the_order_of_sets(seed, tmp_path):
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    command_line = [sys.executable, "-m", "theory.derivations", str(tmp_path)]
+    assert subprocess.run(command_line, env=environment, check=False).returncode == 0
+    assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == pages()
 
 
 def test_every_derivation_is_said_in_a_sentence():
