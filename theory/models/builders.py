@@ -4,7 +4,7 @@ import sympy as sp
 
 from theory.models.model import CycleEndExit, DriftModel, WithinExit
 from theory.models.saturation import TANH, Saturation
-from theory.symbols import G_upd, K, P, R_batch, R_crit, d, eta, f, h, k_s, k_w, m, mu, rho, sigma, v
+from theory.symbols import G_upd, K, P, R_batch, R_crit, d, eta, f, h, k_s, k_w, m, mu, rho, sigma, tau, v
 
 initial_drive = sp.Symbol("m0", nonnegative=True)
 """Memory drive at the start [1]."""
@@ -19,6 +19,18 @@ start = sp.Symbol("x0", real=True)
 
 _BATCH = CycleEndExit("batch", d, R_batch)
 _REGION = WithinExit("region", sp.Abs(displacement), R_crit)
+
+
+def _tanh_solution() -> tuple[sp.Expr, ...]:
+    """Persistent drift inside a cycle for tanh: asinh(sinh(z0)*exp(g)) - z0 with g = k_w*v*tau/sigma, as one asinh.
+
+    By its addition theorem nothing cancels at small g. Source: claim C5, the drive of theory/persistent.py.
+    """
+    growth = k_w * v * tau / sigma
+    slope = sp.tanh((h + m + k_w * d) / sigma)
+    root = sp.sqrt(sp.exp(-2 * growth) * (1 - slope**2) + slope**2)
+    drift = sigma / k_w * sp.asinh(2 * slope * sp.sinh(growth) / (1 + root))
+    return (d + drift, m, displacement + drift)
 
 
 def persistent_drift(saturation: Saturation = TANH) -> DriftModel:
@@ -46,6 +58,7 @@ def persistent_drift(saturation: Saturation = TANH) -> DriftModel:
         exits=(_BATCH, _REGION),
         signals=(h,),
         claims=("C5", "C6", "C30"),
+        solution=_tanh_solution() if saturation == TANH else (),
     )
 
 
@@ -68,6 +81,7 @@ def two_constraint() -> DriftModel:
         start=(sp.Integer(0), sp.Integer(0)),
         exits=(_BATCH, _REGION),
         claims=("C4", "C34"),
+        solution=(d + G_upd * tau, displacement + G_upd * tau),
     )
 
 

@@ -13,7 +13,7 @@ from typing import SupportsFloat
 import sympy as sp
 
 from theory.errors import InputError
-from theory.symbols import P
+from theory.symbols import P, tau
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,12 @@ class DriftModel:
         Parameters that drive the model also where every state is zero; stability is judged with all of them zero.
     claims : tuple of str
         Ids of the claims that the model rests on; they go with what is simulated.
+    noise : tuple of expressions
+        Standard deviation of the noise of one optimizer step, per unit of eta, one for each state; empty for none. A
+        step adds eta*flow + eta*noise*xi with xi standard normal: in the clock eta*t the diffusion is eta*noise**2.
+    solution : tuple of expressions
+        Each state at the clock tau of theory/symbols since the last sync, in the states just after it; empty where the
+        flow has no closed form. What it replaces is the integration of `flow`, whose solution it has to be.
 
     Raises
     ------
@@ -90,22 +96,26 @@ class DriftModel:
     exits: tuple[Exit, ...]
     signals: tuple[sp.Symbol, ...] = ()
     claims: tuple[str, ...] = ()
+    noise: tuple[sp.Expr, ...] = ()
+    solution: tuple[sp.Expr, ...] = ()
 
     def __post_init__(self) -> None:
-        for field in ("states", "parameters", "flow", "sync", "start", "exits", "signals"):
+        for field in ("states", "parameters", "flow", "sync", "start", "exits", "signals", "noise", "solution"):
             if not isinstance(getattr(self, field), tuple):
                 given = type(getattr(self, field)).__name__
                 raise InputError(f"{self.name}: {field}", "be a tuple", given, "For one item write (item,).")
-        for field in ("flow", "sync", "start"):
+        for field in ("flow", "sync", "start", "noise", "solution"):
             object.__setattr__(self, field, tuple(sp.sympify(item) for item in getattr(self, field)))
-            self._require_one_for_each_state(field)
-        names = [str(symbol) for symbol in (*self.states, *self.parameters, P)]
+            if getattr(self, field) or field not in ("noise", "solution"):
+                self._require_one_for_each_state(field)
+        names = [str(symbol) for symbol in (*self.states, *self.parameters, P, tau)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise InputError("states and parameters", "have names of their own, P kept free", twice, "Rename one.")
+            raise InputError("states and parameters", "have names of their own, P and tau kept free", twice, "Rename one.")
         known = {*self.states, *self.parameters}
-        for field in ("flow", "sync"):
+        for field in ("flow", "sync", "noise"):
             self._require_known(field, getattr(self, field), known | {P})
+        self._require_known("solution", self.solution, known | {P, tau})
         self._require_known("start", self.start, set(self.parameters))
         self._require_known("signals", self.signals, set(self.parameters))
         for item in self.exits:
