@@ -1,0 +1,1 @@
+"""The simulation engine: any symbolic drift model as compiled code."""
