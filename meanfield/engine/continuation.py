@@ -13,6 +13,7 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import ArrayLike
 
+from meanfield.engine.branch_points import branch_point
 from meanfield.engine.branches import Curve, Ending, Kind, Located
 from meanfield.grids import Array
 from theory.errors import InputError
@@ -23,10 +24,8 @@ CORRECTIONS = 8
 """Newton steps that a corrector may take."""
 QUICK = 3
 """A corrector that needs no more Newton steps than this lets the next step of the curve be longer."""
-RANK = 1e-8
-"""Share of the largest singular value below which a direction is left alone: near a branch point one is."""
-REGULAR = 1e-6
-"""Least singular value of the Jacobian at a fold, as a share of the largest; where it is zero curves cross."""
+ACROSS = 1e-4
+"""Largest share of the tangent that a fold may have along its coordinate; a crossing has more, to rounding."""
 DIFFERENCE = 1e-6
 """Scaled step of the central differences over a special point and of `differentiated`; their error is about 1e-10."""
 
@@ -62,34 +61,24 @@ class Monitor:
     Parameters
     ----------
     kind : Kind
-    measure : function of the Jacobian, shape (n, n + 1), and the direction of travel, shape (n + 1,)
+    measure : function of the Jacobian, shape (n, n + 1)
         Returns a number that is zero at the point.
-    holds : function of the same
+    holds : function of the Jacobian and of the scaled tangent, shape (n + 1,)
         Whether a zero of the measure is of this kind.
     """
 
     kind: Kind
-    measure: Callable[[Array, Array], float]
-    holds: Callable[[Array, Array], bool] = lambda _jacobian, _direction: True
+    measure: Callable[[Array], float]
+    holds: Callable[[Array, Array], bool] = lambda _jacobian, _tangent: True
 
 
 def fold_monitor(coordinate: int) -> Monitor:
     """A fold: the curve turns in this coordinate, and no other curve crosses there."""
 
-    def measure(jacobian: Array, _direction: Array) -> float:
+    def measure(jacobian: Array) -> float:
         return float(np.linalg.det(np.delete(jacobian, coordinate, axis=1)))
 
-    return Monitor(Kind.FOLD, measure, lambda jacobian, _direction: _is_regular(jacobian))
-
-
-def branch_monitor() -> Monitor:
-    """A branch point: the Jacobian bordered by the direction of travel loses its rank."""
-    return Monitor(Kind.BRANCH, lambda jacobian, direction: float(np.linalg.det(np.vstack([jacobian, direction]))))
-
-
-def _is_regular(jacobian: Array) -> bool:
-    values = np.linalg.svd(jacobian, compute_uv=False)
-    return bool(values[-1] > REGULAR * values[0])
+    return Monitor(Kind.FOLD, measure, lambda _jacobian, tangent: bool(abs(tangent[coordinate]) < ACROSS))
 
 
 def differentiated(residual: Callable[[Array], Array], scale: ArrayLike) -> System:
@@ -131,7 +120,7 @@ def continue_curve(
     scale : array, shape (n + 1,)
         What counts as one along each coordinate, positive.
     monitors : tuple of Monitor
-        What is looked for on the way.
+        What is looked for on the way; branch points are always.
     accuracy : function of a point
         Size of the error of residuals and Jacobian there, for the error bars of special points.
     steps : Steps, optional
@@ -143,7 +132,7 @@ def continue_curve(
     Raises
     ------
     InputError
-        If the box or the scale cannot be used, or no curve is found near the start.
+        If the scale cannot be used, or the start lies outside of the box or near no curve.
 
     Source: ours; the method is Keller's pseudo-arclength continuation.
     """
@@ -199,8 +188,10 @@ class _Tracer:
             residual, jacobian = self.system(place * self.scale)
             if not (np.all(np.isfinite(residual)) and np.all(np.isfinite(jacobian))):
                 return None
-            matrix = np.vstack([jacobian * self.scale, border])
-            move = np.linalg.lstsq(matrix, np.concatenate([residual, rest]), rcond=RANK)[0]
+            matrix, aim = np.vstack([jacobian * self.scale, border]), np.concatenate([residual, rest])
+            move = np.linalg.lstsq(matrix, aim, rcond=None)[0]
+            if np.max(np.abs(matrix @ move - aim)) > ACROSS * np.max(np.abs(aim)) + TOLERANCE:
+                return None
             place = place - move
             if np.max(np.abs(move)) < TOLERANCE:
                 return place, jacobian, float(np.max(np.abs(residual))), count
@@ -212,11 +203,9 @@ class _Tracer:
         if found is None:
             return None
         place, jacobian, residual, corrections = found
-        return _Point(place, self._tangent(jacobian, origin.tangent), jacobian, residual, corrections)
-
-    def _tangent(self, jacobian: Array, before: Array) -> Array:
-        null = np.linalg.lstsq(np.vstack([jacobian * self.scale, before]), np.eye(before.size)[-1], rcond=RANK)[0]
-        return np.asarray(null / np.linalg.norm(null))
+        null = np.linalg.svd(jacobian * self.scale)[2][-1]
+        tangent = null if null @ origin.tangent >= 0.0 else -null
+        return _Point(place, tangent, jacobian, residual, corrections)
 
     def advance(self, origin: _Point, length: float) -> tuple[_Point, float, float] | None:
         """Take a step; return its end, its length and the length to try next; None where none is small enough."""
@@ -279,59 +268,61 @@ class _Tracer:
         return self.ahead(origin, share) or origin, share
 
     def _root(self, origin: _Point, reached: _Point, length: float, of: Callable[[_Point], float]) -> float:
-        """Length of the step from the origin at which something that changes its sign on the way is zero."""
+        """Length of the step from the origin at which what changes its sign on the way is zero."""
 
         def value(share: float) -> float:
             point = {0.0: origin, length: reached}.get(share) or self.ahead(origin, share)
-            if point is None:
-                raise ArithmeticError("a point between two points of a curve cannot be found")
-            return of(point)
+            return np.nan if point is None else of(point)
 
         return float(scipy.optimize.brentq(value, 0.0, length, xtol=1e-14, rtol=1e-14))
 
     def _between(self, origin: _Point, reached: _Point, length: float, after: int) -> list[Located]:
         """Special points between two points of the curve, in order."""
         found = []
+        ends = [np.linalg.det(np.vstack([item.jacobian * self.scale, item.tangent])) for item in (origin, reached)]
+        if ends[0] * ends[1] < 0.0:
+            found.append(self._crossing(origin, reached, float(ends[0] / (ends[0] - ends[1])), length, after))
         for monitor in self.monitors:
-            before, behind = (self._measure(monitor, point) for point in (origin, reached))
+            before, behind = (monitor.measure(point.jacobian) for point in (origin, reached))
             if before * behind < 0.0 or (behind == 0.0 and before != 0.0):
-                share = self._root(origin, reached, length, lambda point, of=monitor: self._measure(of, point))  # type: ignore[misc]
+                share = self._root(origin, reached, length, lambda point, of=monitor.measure: of(point.jacobian))  # type: ignore[misc]
                 point = self.ahead(origin, share)
-                if point is not None and monitor.holds(point.jacobian, point.tangent * self.scale):
-                    found.append((share, self._located(monitor, point, after)))
-        return [item for _, item in sorted(found, key=lambda pair: pair[0])]
+                if point is not None and monitor.holds(point.jacobian, point.tangent):
+                    found.append(self._located(monitor, point, after))
+        return sorted(found, key=lambda item: float(origin.tangent @ (item.point / self.scale)))
 
-    def _measure(self, monitor: Monitor, point: _Point) -> float:
-        return monitor.measure(point.jacobian, point.tangent * self.scale)
+    def _crossing(self, origin: _Point, reached: _Point, share: float, length: float, after: int) -> Located:
+        """The branch point between two points; where it cannot be located its error bar is their distance."""
+        middle = (origin.place + (reached.place - origin.place) * share) * self.scale
+        found = branch_point(self.system, middle, scale=self.scale, reach=length, accuracy=self.accuracy, after=after)
+        return found or Located(Kind.BRANCH, middle, length * self.scale, length, after)
 
     def _located(self, monitor: Monitor, point: _Point, after: int) -> Located:
         """Carry the errors of the equations, and of what is zero here, to the location."""
         size = max(self.accuracy(point.place * self.scale), np.finfo(float).eps)
-        value = abs(self._measure(monitor, point))
-        across = np.abs(np.linalg.pinv(point.jacobian * self.scale, rcond=RANK)).sum(axis=1) * (point.residual + size)
+        value = abs(monitor.measure(point.jacobian))
+        across = np.abs(np.linalg.pinv(point.jacobian * self.scale)).sum(axis=1) * (point.residual + size)
         slopes = self._slopes(monitor, point)
-        blur = value + np.abs(slopes) @ across + self._blur(monitor, point, size)
+        blur = value + np.abs(slopes) @ across + sensitivity_to_entries(monitor.measure, point.jacobian) * size
         along = blur / max(abs(float(slopes @ point.tangent)), np.finfo(float).tiny)
         error = (across + np.abs(point.tangent) * along + TOLERANCE**2) * self.scale
-        residual = max(point.residual, value)
-        return Located(monitor.kind, point.place * self.scale, error, residual, after)
+        return Located(monitor.kind, point.place * self.scale, error, max(point.residual, value), after)
 
     def _slopes(self, monitor: Monitor, point: _Point) -> Array:
         """Derivative of a measure by each scaled coordinate, by central differences."""
-
-        def value(place: Array) -> float:
-            return monitor.measure(self.system(place * self.scale)[1], point.tangent * self.scale)
-
         moves = DIFFERENCE * np.eye(point.place.size)
-        ends = [(value(point.place + move), value(point.place - move)) for move in moves]
-        return np.array([(high - low) / (2.0 * DIFFERENCE) for high, low in ends])
+        high, low = (
+            np.array([monitor.measure(self.system((point.place + way * move) * self.scale)[1]) for move in moves])
+            for way in (1.0, -1.0)
+        )
+        return np.asarray((high - low) / (2.0 * DIFFERENCE))
 
-    def _blur(self, monitor: Monitor, point: _Point, size: float) -> float:
-        """By how much a measure changes if every entry of the Jacobian is off by `size`, to first order."""
-        total = 0.0
-        for entry in np.ndindex(*point.jacobian.shape):
-            moved = point.jacobian.copy()
-            moved[entry] += DIFFERENCE
-            change = monitor.measure(moved, point.tangent * self.scale) - self._measure(monitor, point)
-            total += abs(change) / DIFFERENCE * size
-        return total
+
+def sensitivity_to_entries(measure: Callable[[Array], float], jacobian: Array) -> float:
+    """By how much a measure changes, to first order, per unit by which every entry of the Jacobian is off."""
+    total, here = 0.0, measure(jacobian)
+    for entry in np.ndindex(*jacobian.shape):
+        moved = jacobian.copy()
+        moved[entry] += DIFFERENCE
+        total += abs(measure(moved) - here) / DIFFERENCE
+    return total
