@@ -1,10 +1,7 @@
-"""A drift model as compiled code: arrays of parameter sets in, exits out."""
+"""A drift model as compiled code: parameter sets in, exits out, and the path of any one of them."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,21 +10,79 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
+from meanfield import arguments
 from meanfield.engine.cache import load, store
-from meanfield.engine.members import LANES, Exits, Members, plan
+from meanfield.engine.checks import require_numbers, require_tolerance
+from meanfield.engine.members import LANES, Blocks, Exits, Members
 from meanfield.engine.source import generate, state_order
+from meanfield.engine.threads import in_threads
 from meanfield.grids import Array
-from meanfield.hybrid import FAILED, STAYED
+from meanfield.hybrid import FAILED, STAYED, ModelRun
 from meanfield.simulate import STEP_TOLERANCE
 from theory.errors import InputError
 from theory.models.model import CycleEndExit, DriftModel, WithinExit
-from theory.symbols import P
 
 TOLERANCE = 1e-6
 """Default of the relative error of a step in every state."""
 SKIP = 0.1
 """Cycles are passed over once what they carry is settled to this share of the tolerance."""
+FIRST_POINTS = 4096
+"""Points of a path for which there is room at first; a longer one is walked twice."""
+
+_BODY = ("rows", "step", "exits", "walk", "noise")
 _MARK = "# ---- below this mark: the body ----\n"
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Walk without noise: embedded Runge-Kutta steps of order 5, or the model's closed solution.
+
+    Parameters
+    ----------
+    tolerance : float
+        Relative error of a step in every state, between 1e-13 and 1e-2.
+    every_cycle : bool
+        Walk also the cycles that only repeat the one before.
+    """
+
+    tolerance: float = TOLERANCE
+    every_cycle: bool = False
+
+    def __post_init__(self) -> None:
+        require_tolerance(self.tolerance)
+
+
+@dataclass(frozen=True)
+class EulerMaruyama:
+    """Walk with noise: every optimizer step is one step, or several equal ones.
+
+    Parameters
+    ----------
+    seed : int
+        From 0 to 2**64 - 1; with the number of a member it fixes all its noise.
+    steps_per_update : int
+        At least 1. One is the optimizer step itself; more approach the equation in continuous time, with an error of
+        weak order 1, and of strong order 1/2, or 1 where the noise does not depend on the state.
+    """
+
+    seed: int = 0
+    steps_per_update: int = 1
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.seed, int | np.integer) and 0 <= self.seed < 2**64):
+            raise InputError("seed", "be an integer from 0 to 2**64 - 1", self.seed, "Use 0.")
+        arguments.count("steps_per_update", self.steps_per_update, way_out="Use 1: the optimizer step itself.")
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """Arrays that a walk reads, and those that it fills; columns or elements are the members of the blocks."""
+
+    blocks: Blocks
+    horizon: int
+    clocks: Array
+    codes: NDArray[np.int8]
+    finals: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +105,7 @@ class CompiledModel:
         members: Members,
         *,
         horizon: int,
-        tolerance: float = TOLERANCE,
-        every_cycle: bool = False,
+        method: Adaptive | EulerMaruyama | None = None,
         num_threads: int | None = None,
     ) -> Exits:
         """Walk members to their exits.
@@ -61,10 +115,8 @@ class CompiledModel:
         members : Members
             Walked in blocks, as `meanfield.engine.members.plan` orders them.
         horizon : int [optimizer step]
-        tolerance : float
-            Relative error of a step in every state, between 1e-13 and 1e-2.
-        every_cycle : bool
-            Walk also the cycles that only repeat the one before.
+        method : Adaptive or EulerMaruyama, optional
+            `Adaptive()` for a model without noise, `EulerMaruyama()` for one with noise.
         num_threads : int, optional
             All cores if not given. The result does not depend on it.
 
@@ -76,49 +128,68 @@ class CompiledModel:
         ------
         InputError
             If a value cannot be used.
+
+        Source: claim C30 (theory/claims).
         """
-        _require_tolerance(tolerance)
-        _require_numbers(self.model, members)
-        order = plan(members.sync_interval)
-        padded = np.concatenate([order, np.repeat(order[-1:], -len(order) % LANES)])
-        S, eta = members.sync_interval[padded], members.learning_rate[padded]
-        inputs = np.vstack([members.parameters[:, padded], S * eta])
-        lengths = np.minimum(S, horizon) * eta
-        num_cycles = np.maximum(1.0, np.ceil(horizon / S))
-        clocks, codes = np.empty(padded.size), np.empty(padded.size, dtype=np.int8)
-        finals = np.empty((len(self.model.states), padded.size))
+        walk = self._walk(members, horizon)
         path = np.empty((0, 1 + len(self.model.states)))
-        skip = 0.0 if every_cycle else SKIP * tolerance
-
-        def walk(first: int, last: int) -> None:
-            self._module.exits(
-                inputs, lengths, num_cycles, first, last, LANES, tolerance, skip, clocks, codes, finals, 0, path
-            )
-
-        _in_threads(walk, padded.size // LANES, num_threads)
-        return self._sorted_out(order, clocks, codes, finals, members, horizon)
-
-    def _sorted_out(
-        self,
-        order: NDArray[np.int64],
-        clocks: Array,
-        codes: NDArray[np.int8],
-        finals: Array,
-        members: Members,
-        horizon: int,
-    ) -> Exits:
-        """Back in the members' own order, with the model's numbers of exits; an exit after the horizon is none."""
-        back = np.argsort(order)
-        numbers = np.array([*_exit_numbers(self.model), FAILED, STAYED], dtype=np.int8)
-        clock, code = clocks[back], numbers[codes[back]]
-        late = np.ceil(clock / members.learning_rate * (1.0 - STEP_TOLERANCE)) > horizon
-        rows = [state_order(self.model).index(state) for state in self.model.states]
-        return Exits(
-            np.where(late, np.inf, clock), np.where(late & (code >= 0), np.int8(STAYED), code), finals[rows][:, back]
+        chosen = self._method(method)
+        in_threads(
+            lambda first, last: self._run(walk, chosen, first, last, 0, path) and None,
+            walk.blocks.num_blocks,
+            num_threads,
         )
+        return self._sorted_out(walk, np.argsort(walk.blocks.order))
+
+    def replay(
+        self, members: Members, member: int, *, horizon: int, method: Adaptive | EulerMaruyama | None = None
+    ) -> ModelRun:
+        """Walk the block of one member again and keep its path: bit for bit what `exits` says of it.
+
+        Parameters
+        ----------
+        members : Members
+            All of them, for they fix the block.
+        member : int
+            Its place among them.
+        horizon, method
+            As `exits`.
+
+        Returns
+        -------
+        ModelRun
+            One point after each step and each sync, up to the exit.
+
+        Raises
+        ------
+        InputError
+            If a value cannot be used.
+        """
+        if not (isinstance(member, int | np.integer) and 0 <= member < len(members)):
+            raise InputError("member", f"be a place among {len(members)} members", member, "Count from 0.")
+        walk = self._walk(members, horizon)
+        place = int(np.flatnonzero(walk.blocks.order == member)[0])
+        block, lane = divmod(place, LANES)
+        room, num_points = 0, FIRST_POINTS
+        while num_points > room:
+            room = num_points
+            path = np.empty((room, 1 + len(self.model.states)))
+            num_points = self._run(walk, self._method(method), block, block + 1, lane, path)
+        return self._run_of(walk, place, path[:num_points])
+
+    def _run_of(self, walk: _Walk, place: int, path: Array) -> ModelRun:
+        exits = self._sorted_out(walk, np.array([place]))
+        clock, code = float(exits.clock[0]), int(exits.code[0])
+        steps = np.maximum(1.0, np.ceil(clock / walk.blocks.learning_rate[place] * (1.0 - STEP_TOLERANCE)))
+        order = state_order(self.model)
+        last = walk.horizon * walk.blocks.learning_rate[place] * (1.0 + STEP_TOLERANCE)
+        kept = path[path[:, 0] <= last]
+        states = {str(state): kept[:, 1 + order.index(state)] for state in self.model.states}
+        name = self.model.exits[code].name if code >= 0 else ""
+        return ModelRun(kept[:, 0], states, float(steps) if code >= 0 else np.inf, name, code == FAILED)
 
     def cycle(self, states: Array, parameters: Array, products: Array, *, tolerance: float = 1e-10) -> Array:
-        """Walk one whole cycle with its sync, without a look at the exits.
+        """Walk one whole cycle with its sync, without a look at the exits and without noise.
 
         Parameters
         ----------
@@ -139,13 +210,58 @@ class CompiledModel:
         InputError
             If the tolerance cannot be used.
         """
-        _require_tolerance(tolerance)
+        require_tolerance(tolerance)
         padded = np.pad(np.arange(products.size), (0, -products.size % LANES), mode="edge")
         rows = [self.model.states.index(state) for state in state_order(self.model)]
         walked = np.ascontiguousarray(states[rows][:, padded], dtype=np.float64)
         inputs = np.vstack([parameters[:, padded], products[padded]])
         self._module.cycle(walked, inputs, inputs[-1].copy(), LANES, tolerance)
         return walked[np.argsort(rows)][:, : products.size]
+
+    def _method(self, method: Adaptive | EulerMaruyama | None) -> Adaptive | EulerMaruyama:
+        noisy = bool(self.model.noise)
+        method = method or (EulerMaruyama() if noisy else Adaptive())
+        if noisy is isinstance(method, Adaptive):
+            way_out = "Use EulerMaruyama for a model with noise, Adaptive for one without."
+            raise InputError("method", f"fit {self.model.name}", type(method).__name__, way_out)
+        return method
+
+    def _walk(self, members: Members, horizon: int) -> _Walk:
+        require_numbers(self.model, members)
+        blocks = Blocks.of(members)
+        size = blocks.sync_interval.size
+        finals = np.empty((len(self.model.states), size))
+        return _Walk(blocks, arguments.horizon(horizon), np.empty(size), np.empty(size, dtype=np.int8), finals)
+
+    def _run(self, walk: _Walk, method: Adaptive | EulerMaruyama, first: int, last: int, lane: int, path: Array) -> int:
+        """Walk some blocks; returns how many points of the path of `lane` were met."""
+        blocks, S, eta = walk.blocks, walk.blocks.sync_interval, walk.blocks.learning_rate
+        filled = (walk.clocks, walk.codes, walk.finals, lane, path)
+        if isinstance(method, Adaptive):
+            lengths, cycles = np.minimum(S, walk.horizon) * eta, np.maximum(1.0, np.ceil(walk.horizon / S))
+            skip = 0.0 if method.every_cycle else SKIP * method.tolerance
+            num_points = self._module.exits(
+                blocks.inputs, lengths, cycles, first, last, LANES, method.tolerance, skip, *filled
+            )
+        else:
+            parts = method.steps_per_update
+            num_steps, root, seed = walk.horizon * parts, np.sqrt(parts), np.uint64(method.seed)
+            numbers = (num_steps, first, last, LANES, root, seed)
+            num_points = self._module.noisy_exits(
+                blocks.inputs, eta / parts, S * parts, blocks.number, *numbers, *filled
+            )
+        return int(num_points)
+
+    def _sorted_out(self, walk: _Walk, places: NDArray[np.int64]) -> Exits:
+        """Take members from their places, with the model's own numbers of exits; an exit after the horizon is none."""
+        kinds = [isinstance(item, WithinExit) for item in self.model.exits]
+        order = [index for kind in (True, False) for index, within in enumerate(kinds) if within is kind]
+        numbers = np.array([*order, FAILED, STAYED], dtype=np.int8)
+        clock, code = walk.clocks[places], numbers[walk.codes[places]]
+        late = np.ceil(clock / walk.blocks.learning_rate[places] * (1.0 - STEP_TOLERANCE)) > walk.horizon
+        rows = [state_order(self.model).index(state) for state in self.model.states]
+        stayed = np.where(late & (code >= 0), np.int8(STAYED), code)
+        return Exits(np.where(late, np.inf, clock), stayed, walk.finals[rows][:, places])
 
 
 @cache
@@ -161,60 +277,11 @@ def compile_model(model: DriftModel) -> CompiledModel:
     InputError
         If an expression cannot be compiled, or the cache cannot be written.
     """
-    body = Path(__file__).with_name("body.py").read_text(encoding="utf-8").split(_MARK)[1]
-    key = store(f"{generate(model)}\n\n\n{body}")
+    key = store("\n\n\n".join([generate(model), *_body()]) + "\n")
     return CompiledModel(model, key, load(key))
 
 
-def _exit_numbers(model: DriftModel) -> list[int]:
-    """Index in the model of every exit in the order of the compiled code: those within a cycle first."""
-    return [
-        index
-        for kind in (WithinExit, CycleEndExit)
-        for index, item in enumerate(model.exits)
-        if isinstance(item, kind)
-    ]
-
-
-def _require_tolerance(tolerance: float) -> None:
-    if not 1e-13 <= tolerance <= 1e-2:
-        raise InputError("tolerance", "be between 1e-13 and 1e-2", tolerance, "Use 1e-6, or 1e-10 where digits count.")
-
-
-def _require_numbers(model: DriftModel, members: Members) -> None:
-    """Refuse what no member may have, and say how many have it."""
-    S, eta = members.sync_interval, members.learning_rate
-    if members.parameters.shape != (len(model.parameters), len(members)) or eta.shape != S.shape or not len(members):
-        shapes = (members.parameters.shape, S.shape, eta.shape)
-        way_out = "Give shapes (num_parameters, n), (n,), (n,) with n >= 1."
-        raise InputError("members", f"hold {len(model.parameters)} parameters for each run", shapes, way_out)
-    whole = np.isinf(S) | (np.floor(S) == S)
-    _require("sync_interval", "be an integer >= 1, or inf", S, (S >= 1.0) & whole, "For an on-policy run use 1.")
-    allowed = (eta > 0.0) & np.isfinite(eta)
-    _require("learning_rate", "be positive and finite", eta, allowed, "Leave the others out, for example eta = 0.")
-    for symbol, values in zip(model.parameters, members.parameters, strict=True):
-        rule, allowed = "be a finite number", np.isfinite(values)
-        if symbol.is_nonnegative:  # zero is the limit of a positive one
-            rule, allowed = "be finite and >= 0", np.isfinite(values) & (values >= 0.0)
-        _require(f"{model.name}: {symbol}", rule, values, allowed, "The model declares its symbol so.")
-    if any(item.has(P) for item in (*model.flow, *model.sync)):
-        _require("sync_interval", "be finite, for the model holds P = S*eta", S, np.isfinite(S), "Leave inf out.")
-
-
-def _require(argument: str, rule: str, values: Array, allowed: NDArray[np.bool_], way_out: str) -> None:
-    if not np.all(allowed):
-        wrong = np.flatnonzero(~allowed)
-        value = f"{values[wrong[0]]:g} in {wrong.size} of {values.size} members, first in member {wrong[0]}"
-        raise InputError(argument, rule, value, way_out)
-
-
-def _in_threads(walk: Callable[[int, int], None], num_blocks: int, num_threads: int | None) -> None:
-    """Share blocks out to threads; the kernels hold no lock."""
-    threads = min(num_blocks, num_threads or len(os.sched_getaffinity(0)))
-    if threads == 1:
-        walk(0, num_blocks)
-        return
-    edges = np.linspace(0, num_blocks, 4 * threads + 1).astype(int)
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(walk, int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]:
-            done.result()
+def _body() -> list[str]:
+    """Return the hand-written parts of every compiled model, without their imports."""
+    folder = Path(__file__).with_name("body")
+    return [(folder / f"{name}.py").read_text(encoding="utf-8").split(_MARK)[1].strip() for name in _BODY]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,18 +24,21 @@ class Members:
     sync_interval : array, shape (n,) [optimizer step]
         Whole and at least 1, or inf.
     learning_rate : array, shape (n,) [1]
+    number : array, shape (n,), int64
+        What the noise of a member is drawn for, beside the seed; its place if not given.
     """
 
     parameters: Array
     sync_interval: Array
     learning_rate: Array
+    number: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        if not self.number.size:
+            object.__setattr__(self, "number", np.arange(self.sync_interval.size))
 
     def __len__(self) -> int:
         return self.sync_interval.size
-
-    def taken(self, index: NDArray[np.int64]) -> Members:
-        """Return the members at these places, in this order."""
-        return Members(self.parameters[:, index], self.sync_interval[index], self.learning_rate[index])
 
 
 def plan(sync_interval: Array) -> NDArray[np.int64]:
@@ -51,6 +54,38 @@ def plan(sync_interval: Array) -> NDArray[np.int64]:
         Block b holds the members at LANES*b .. LANES*b + LANES - 1 of it.
     """
     return np.argsort(sync_interval, kind="stable")
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Members in the order in which they are walked, as the compiled code takes them; the last block is filled up.
+
+    Attributes
+    ----------
+    order : array, shape (n,)
+    inputs : array, shape (num_parameters + 1, m)
+        Parameters and S*eta; m is n rounded up to whole blocks.
+    sync_interval, learning_rate, number : arrays, shape (m,)
+    """
+
+    order: NDArray[np.int64]
+    inputs: Array
+    sync_interval: Array
+    learning_rate: Array
+    number: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, members: Members) -> Blocks:
+        """Put members into blocks as `plan` says."""
+        order = plan(members.sync_interval)
+        padded = np.concatenate([order, np.repeat(order[-1:], -len(order) % LANES)])
+        S, eta = members.sync_interval[padded], members.learning_rate[padded]
+        return cls(order, np.vstack([members.parameters[:, padded], S * eta]), S, eta, members.number[padded])
+
+    @property
+    def num_blocks(self) -> int:
+        """How many blocks there are."""
+        return self.sync_interval.size // LANES
 
 
 @dataclass(frozen=True, eq=False)

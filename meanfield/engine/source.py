@@ -49,19 +49,19 @@ _WAY_OUT = f"Write it with {', '.join(FUNCTIONS)}, Min, Max and Piecewise."
 class _Printer(PythonCodePrinter):  # type: ignore[misc]  # sympy is untyped
     """Expressions as Python that Numba compiles: float constants, products for small powers, own tanh."""
 
-    def _print_Rational(self, expr: sp.Rational) -> str:
+    def _print_Rational(self, expr: sp.Rational) -> str:  # noqa: N802
         return repr(float(expr))
 
     _print_Integer = _print_Rational
     _print_Float = _print_Rational
 
-    def _print_NumberSymbol(self, expr: sp.NumberSymbol) -> str:
+    def _print_NumberSymbol(self, expr: sp.NumberSymbol) -> str:  # noqa: N802
         return repr(float(expr))
 
     _print_Pi = _print_NumberSymbol
     _print_Exp1 = _print_NumberSymbol
 
-    def _print_Pow(self, expr: sp.Pow, **_: object) -> str:
+    def _print_Pow(self, expr: sp.Pow, **_: object) -> str:  # noqa: N802
         base, power = expr.args
         if base == sp.E:
             return f"math.exp({self._print(power)})"
@@ -73,7 +73,7 @@ class _Printer(PythonCodePrinter):  # type: ignore[misc]  # sympy is untyped
             return f"math.sqrt{inner}" if power > 0 else f"(1.0/math.sqrt{inner})"
         return f"({inner}**{self._print(power)})"
 
-    def _print_Function(self, expr: sp.Function) -> str:
+    def _print_Function(self, expr: sp.Function) -> str:  # noqa: N802
         return f"{FUNCTIONS[type(expr).__name__]}({', '.join(self._print(item) for item in expr.args)})"
 
     _print_Abs = _print_Function
@@ -105,6 +105,7 @@ def generate(model: DriftModel) -> str:
     counts = _counts(model)
     shifts = [_shift(item, {state: rows[state] for state in counts}) for kind in excess for item in excess[kind]]
     skips = bool(counts) and not model.noise and None not in shifts
+    noisy = [row for row, state in enumerate(states) if model.noise and model.noise[model.states.index(state)] != 0]
     still = (sp.Integer(0),) * len(states)
     functions = [
         parts.function("start", "start", model.start),
@@ -127,7 +128,8 @@ def generate(model: DriftModel) -> str:
         "NUM_EXITS": len(model.exits),
         "NUM_CARRIED": len(states) - len(counts),
         "HAS_SOLUTION": bool(model.solution),
-        "HAS_NOISE": bool(model.noise),
+        "NUM_NOISY": len(noisy),
+        "NOISY": tuple(noisy or [0]),
         "CAN_SKIP": skips,
     }
     header = "\n".join(f"{name} = {value}" for name, value in sizes.items())
@@ -139,7 +141,9 @@ _IMPORTS = """import math
 import numba
 import numpy as np
 
-_inner = numba.njit(error_model="numpy", fastmath={"contract"}, forceinline=True)
+_inner = numba.njit(
+    error_model="numpy", fastmath={"contract"}, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+)
 """
 
 
