@@ -3,19 +3,11 @@
 import itertools
 from dataclasses import dataclass
 
+from meanfield.shards import Shard
 from validation.config import Experiment, RunSpec
 
 RUNS_PER_SHARD = 8
 """Runs of one shard: large enough to share the overhead of a step, small enough to lose little when killed."""
-
-
-@dataclass(frozen=True)
-class Shard:
-    """A contiguous piece of the plan: runs `start` to `stop` - 1."""
-
-    index: int
-    start: int
-    stop: int
 
 
 @dataclass(frozen=True)

@@ -1,30 +1,26 @@
 """Run a sweep: `python -m validation.run EXPERIMENT.toml --store SWEEP.zarr`. Resumes where it stopped."""
 
 import os
-import signal
 import sys
-import time
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from multiprocessing import active_children, get_context
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from meanfield.shards import Job, Shard, alone, finish, progress_bar, run_shards
+from meanfield.shards import ctrl_c_held as _ctrl_c_held  # noqa: F401  # its test looks for it here
 from theory.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console
     from rich.progress import Progress
 
     from validation.config import Experiment
-    from validation.plan import Shard
 
-_POLL_SECONDS = 0.5
 _GOES_ON = "Finished shards are kept; the same command goes on from there."
 
 
@@ -73,103 +69,29 @@ def run_sweep(experiment: "Experiment", store: Path, *, num_workers: int) -> Non
     BrokenProcessPool
         If a worker died; finished shards are kept.
     """
-    with _alone(store):
+    with alone(store, "--store"):
         prepare(experiment, store)
         _finish(experiment, store, num_workers)
 
 
-@contextmanager
-def _alone(store: Path) -> "Iterator[None]":
-    """Hold a lock beside the store; the system releases it when the process ends, however it ends."""
-    from filelock import FileLock, Timeout
-
-    whole = store.resolve()
-    lock = FileLock(whole.parent / f".{whole.name}.lock")
-    try:
-        whole.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise InputError(
-            "--store", "be used by one process at a time", store, "Wait for the other one, or give another --store."
-        ) from None
-    except OSError as error:
-        way_out = f"{type(error).__name__}: give a path in a folder that is there or can be made."
-        raise InputError("--store", "be a path that can be written", store, way_out) from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 def _finish(experiment: "Experiment", store: Path, num_workers: int) -> None:
-    from rich.console import Console
-
     from validation.plan import Plan
     from validation.store import done_flags
 
     plan = Plan(experiment)
-    flags = done_flags(store)
-    todo = [shard for shard in plan.shards if not flags[shard.index]]
-    console = Console(stderr=True, highlight=False)
-    before = f"{flags.sum()} of {len(plan.shards)} shards done before"
-    console.print(f"{experiment.name}: {len(plan.runs)} runs, {before}", markup=False, soft_wrap=True)
-    if not todo:
-        return
-    began = time.monotonic()
-    total = len(plan.runs) * experiment.max_steps
-    done_before = total - sum(shard.stop - shard.start for shard in todo) * experiment.max_steps
-    with _progress(console) as bar:
-        task = bar.add_task("training", total=total, completed=done_before)
-        _train(store, todo, num_workers, on_progress=lambda done: bar.update(task, completed=done_before + done))
-    spent = f"done in {time.monotonic() - began:.0f} s"
-    console.print(f"{experiment.name}: {spent}, stored in {store}", markup=False, soft_wrap=True)
+    size = f"{len(plan.runs)} runs"
+    job = Job(experiment.name, size, store, plan.shards, done_flags(store), units_each=experiment.max_steps)
+    finish(job, _progress, lambda todo, on_progress: _train(store, todo, num_workers, on_progress=on_progress))
 
 
 def _progress(console: "Console") -> "Progress":
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    percent = TextColumn("{task.percentage:>3.0f} %")
-    columns = (TextColumn("training"), BarColumn(), percent, TimeElapsedColumn(), TextColumn("left"))
-    return Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal)
+    return progress_bar(console, "training")
 
 
 def _train(store: Path, shards: "Sequence[Shard]", num_workers: int, *, on_progress: "Callable[[int], None]") -> None:
-    """Run the shards in worker processes; on Ctrl-C or an error the workers are stopped at once."""
-    from validation.worker import run_shard, start_worker
+    from validation.worker import run_shard, set_up
 
-    context = get_context("spawn")
-    counter = context.Value("q", 0)
-    with ProcessPoolExecutor(num_workers, mp_context=context, initializer=start_worker, initargs=(counter,)) as pool:
-        try:
-            with _ctrl_c_held():  # a submit starts a process
-                pending: set[Future[int]] = {pool.submit(run_shard, store, shard) for shard in shards}
-            while pending:
-                finished, pending = wait(pending, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
-                on_progress(counter.value)
-                for future in finished:
-                    future.result()
-        except BaseException:
-            for child in active_children():
-                child.terminate()
-            raise
-
-
-@contextmanager
-def _ctrl_c_held() -> "Iterator[None]":
-    """Hold Ctrl-C back until the end of the block: processes started inside inherit it blocked.
-
-    It would break an interpreter that is still starting, before `start_worker` can ignore it.
-    """
-    came: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        signal.signal(signal.SIGINT, handler)
-    if came:
-        signal.raise_signal(signal.SIGINT)
+    run_shards(shards, partial(run_shard, store), num_workers=num_workers, set_up=set_up, on_progress=on_progress)
 
 
 def main(

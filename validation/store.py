@@ -6,24 +6,30 @@ never by comparing floats. What a finished shard lacks is an error, never NaN. R
 """
 
 import json
-import os
 import platform
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
 import zarr
 
 from meanfield.results import SWEEP, build
+from meanfield.shards import (
+    Shard,
+    create_flags,
+    make_whole,
+    open_store,
+    read_array,
+    read_flags,
+    reading,
+    require_versions,
+)
 from theory.errors import InputError
 from validation.config import Experiment, experiment_from_mapping
-from validation.plan import Plan, Shard
+from validation.plan import Plan
 
 START_FILE = "start.safetensors"
 _NOT_AT_STEP_ONE = ("learner_reward", "gradient_cosine", "pair_cosine", "cycle_cosine")
@@ -38,9 +44,7 @@ def current_versions() -> dict[str, str]:
 def create_store(
     path: Path, experiment: Experiment, *, reward_floor: float, initial_reward: float, start: bytes
 ) -> None:
-    """Write the empty store and the starting weights beside `path`, then rename: it is there whole or not at all.
-
-    The name of the folder beside is this process's own; what a dead process left under its own name does no harm.
+    """Write the empty store and the starting weights; it is there whole or not at all.
 
     Parameters
     ----------
@@ -52,9 +56,8 @@ def create_store(
     start : bytes
         The starting weights as a safetensors file.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
+
+    def fill(beside: Path) -> None:
         group = zarr.open_group(beside, mode="w")
         group.attrs.update(
             {
@@ -67,10 +70,8 @@ def create_store(
         )
         _create_arrays(group, Plan(experiment))
         (beside / START_FILE).write_bytes(start)
-        beside.rename(path)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
+
+    make_whole(path, fill)
 
 
 def _create_arrays(group: zarr.Group, plan: Plan) -> None:
@@ -83,14 +84,7 @@ def _create_arrays(group: zarr.Group, plan: Plan) -> None:
             fill_value=np.nan,
             dimension_names=("run", "step"),
         )
-    group.create_array(
-        "done",
-        shape=(len(plan.shards),),
-        chunks=(1,),
-        dtype="bool",
-        fill_value=False,
-        dimension_names=("shard",),
-    )
+    create_flags(group, len(plan.shards))
 
 
 def check_store(path: Path, experiment: Experiment) -> None:
@@ -115,23 +109,16 @@ def check_store(path: Path, experiment: Experiment) -> None:
                 "Give another --store, or the experiment file that made this one.",
             )
     versions = json.loads(open_sweep(path).attrs["versions"])
-    for name, version in current_versions().items():
-        if versions.get(name) != version:
-            raise InputError(
-                "--store",
-                f"be resumed with the versions that made it: {name} {versions.get(name)}",
-                version,
-                "Install that version, or start a new store: mixed versions do not give equal bits.",
-            )
+    require_versions("--store", versions, current_versions())
     if not done_flags(path).all():
-        with _reading(path, f"starting weights {START_FILE}"):
+        with reading(path, f"starting weights {START_FILE}"):
             safetensors.deserialize((path / START_FILE).read_bytes())
 
 
 def done_flags(path: Path) -> np.ndarray:
     """Which shards are finished, shape (num_shards,), bool. Raises `InputError` if the store is broken."""
     group = _open_group(path)
-    return _flags(group, path, Plan(_experiment(group, path)))
+    return read_flags(group, path, len(Plan(_experiment(group, path)).shards))
 
 
 def write_shard(path: Path, shard: Shard, traces: Mapping[str, np.ndarray]) -> None:
@@ -164,7 +151,7 @@ def open_sweep(path: Path) -> xr.Dataset:
     plan = Plan(experiment)
     axes = asdict(experiment)
     shape = (len(axes["sync_interval"]), len(axes["seed"]), len(axes["learning_rate"]), experiment.max_steps)
-    flags = _flags(group, path, plan)
+    flags = read_flags(group, path, len(plan.shards))
     finished = [shard for shard in plan.shards if flags[shard.index]]
     variables = {}
     for name in SWEEP.names:
@@ -172,7 +159,7 @@ def open_sweep(path: Path) -> xr.Dataset:
         variables[name] = values.reshape(shape).transpose(0, 2, 1, 3)
     coordinates = {name: axes[name] for name in ("sync_interval", "learning_rate", "seed")}
     coordinates["step"] = np.arange(1, experiment.max_steps + 1)
-    with _reading(path, "an attribute"):
+    with reading(path, "an attribute"):
         json.loads(group.attrs["versions"])
         attributes = {name: group.attrs[name] for name in SWEEP.attributes}
     return build(SWEEP, coordinates=coordinates, variables=variables, attributes=attributes)
@@ -184,12 +171,12 @@ def _read_metric(group: zarr.Group, path: Path, plan: Plan, name: str, finished:
     A run has a chunk of every variable, and a finite value at step 1, which is the starting policy's, but for those
     not defined there; `clip_fraction` is NaN throughout where nothing is clipped.
     """
-    array = _array(group, path, name, _shape(plan))
+    array = read_array(group, path, name, _shape(plan))
     values = np.full(_shape(plan), np.nan)
     never_there = name == "clip_fraction" and plan.experiment.grpo.epsilon is None
     for shard in finished:
         for run in range(shard.start, shard.stop):
-            with _reading(path, f"{name} of run {run}"):
+            with reading(path, f"{name} of run {run}"):
                 values[run] = array[run]  # one chunk at a time: a broken one leaves no read of another pending
                 if not (never_there or (path / name / array.metadata.encode_chunk_key((run, 0))).is_file()):
                     raise FileNotFoundError("its chunk is missing")
@@ -202,53 +189,10 @@ def _shape(plan: Plan) -> tuple[int, int]:
     return len(plan.runs), plan.experiment.max_steps
 
 
-def _flags(group: zarr.Group, path: Path, plan: Plan) -> np.ndarray:
-    array = _array(group, path, "done", (len(plan.shards),))
-    with _reading(path, "array done"):
-        return np.array([array[index] for index in range(len(plan.shards))], bool)
-
-
-def _array(group: zarr.Group, path: Path, name: str, shape: tuple[int, ...]) -> Any:
-    with _reading(path, f"array {name}"):
-        if name not in group:
-            raise FileNotFoundError("it is missing")
-        array = group[name]
-        if array.shape != shape:
-            raise ValueError(f"its shape is {array.shape}, not {shape}")
-    return array
-
-
 def _experiment(group: zarr.Group, path: Path) -> Experiment:
-    with _reading(path, "attribute experiment"):
+    with reading(path, "attribute experiment"):
         return experiment_from_mapping(json.loads(group.attrs["experiment"]))
 
 
-@contextmanager
-def _reading(path: Path, part: str) -> Iterator[None]:
-    """Whatever goes wrong inside, each codec and file system in its own way, becomes one `InputError`."""
-    try:
-        yield
-    except Exception as error:
-        raise InputError(
-            "STORE",
-            f"be whole, but its {part} cannot be read ({type(error).__name__}: {error})",
-            str(path),
-            "Restore that from a copy, or delete the store and run the sweep again.",
-        ) from error
-
-
 def _open_group(path: Path) -> zarr.Group:
-    try:
-        group = zarr.open_group(path, mode="r")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            "STORE", "be a sweep store", str(path), "Make one with python -m validation.run EXPERIMENT.toml."
-        ) from error
-    if group.attrs.get("schema") != SWEEP.name:
-        raise InputError(
-            "STORE",
-            f"have the schema {SWEEP.name}",
-            group.attrs.get("schema"),
-            "Give a store made by validation.run.",
-        )
-    return group
+    return open_store(path, SWEEP.name, make="python -m validation.run EXPERIMENT.toml", maker="validation.run")
