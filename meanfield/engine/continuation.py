@@ -300,13 +300,14 @@ class _Tracer:
     def _located(self, monitor: Monitor, point: _Point, after: int) -> Located:
         """Carry the errors of the equations, and of what is zero here, to the location."""
         size = max(self.accuracy(point.place * self.scale), np.finfo(float).eps)
-        value = abs(monitor.measure(point.jacobian))
-        across = np.abs(np.linalg.pinv(point.jacobian * self.scale)).sum(axis=1) * (point.residual + size)
+        residual, jacobian = self.system(point.place * self.scale)
+        value, rest = abs(monitor.measure(jacobian)), float(np.max(np.abs(residual)))
+        across = np.abs(np.linalg.pinv(jacobian * self.scale)).sum(axis=1) * (rest + size)
         slopes = self._slopes(monitor, point)
-        blur = value + np.abs(slopes) @ across + sensitivity_to_entries(monitor.measure, point.jacobian) * size
+        blur = value + np.abs(slopes) @ across + _per_entry(monitor.measure, jacobian) * size
         along = blur / max(abs(float(slopes @ point.tangent)), np.finfo(float).tiny)
         error = (across + np.abs(point.tangent) * along + TOLERANCE**2) * self.scale
-        return Located(monitor.kind, point.place * self.scale, error, max(point.residual, value), after)
+        return Located(monitor.kind, point.place * self.scale, error, max(rest, value), after)
 
     def _slopes(self, monitor: Monitor, point: _Point) -> Array:
         """Derivative of a measure by each scaled coordinate, by central differences."""
@@ -318,7 +319,7 @@ class _Tracer:
         return np.asarray((high - low) / (2.0 * DIFFERENCE))
 
 
-def sensitivity_to_entries(measure: Callable[[Array], float], jacobian: Array) -> float:
+def _per_entry(measure: Callable[[Array], float], jacobian: Array) -> float:
     """By how much a measure changes, to first order, per unit by which every entry of the Jacobian is off."""
     total, here = 0.0, measure(jacobian)
     for entry in np.ndindex(*jacobian.shape):
