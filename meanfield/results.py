@@ -192,6 +192,44 @@ TRAJECTORY = Schema(
 """One simulated run."""
 
 
+_MODEL = "driftlaw.model_diagram/1"
+_ENSEMBLE = "driftlaw.model_ensemble/1"
+_MODELLED = (*_SIMULATED, "axes", "exits", "method")
+
+
+def _axes_of(names: tuple[str, ...]) -> tuple[Variable, ...]:
+    known = {item.name: item for item in (_SYNC_INTERVAL, _LEARNING_RATE)}
+    return tuple(known.get(name, _coordinate(name, "float64", "1", f"parameter {name} of the model")) for name in names)
+
+
+def model_diagram(axes: tuple[str, ...]) -> Schema:
+    """Return the schema of one run of a drift model for each cell of a grid over any axes."""
+    exit_index = Variable("exit", axes, "int8", "1", "index among the attribute exits; -1 if none fires")
+    simulated = Variable("simulated", axes, "int8", "1", "0 where the outcome is that of all cells around it")
+    return Schema(_MODEL, _axes_of(axes), (*_exit_variables(axes), exit_index, simulated), _MODELLED)
+
+
+def model_ensemble(axes: tuple[str, ...]) -> Schema:
+    """Return the schema of many noisy runs of a drift model for each cell of a grid over any axes."""
+    quantile = _coordinate("quantile", "float64", "1", "share of the runs")
+    exits = _coordinate("exit", "int64", "1", "index among the attribute exits")
+    steps = "optimizer step"
+    variables = (
+        Variable(
+            "collapse_probability", axes, "float64", "1", "share of the runs that meet an exit within the horizon"
+        ),
+        Variable("collapse_probability_low", axes, "float64", "1", "lower end of its 90 % interval (Wilson)"),
+        Variable("collapse_probability_high", axes, "float64", "1", "upper end of its 90 % interval (Wilson)"),
+        Variable("collapse_step_mean", axes, "float64", steps, "mean over the runs that collapse; NaN if none does"),
+        Variable(
+            "collapse_step_quantile", (*axes, "quantile"), "float64", steps, "step by which this share has collapsed"
+        ),
+        Variable("exit_share", (*axes, "exit"), "float64", "1", "share of the runs that leave through this exit"),
+        Variable("failed_share", axes, "float64", "1", "share of the runs whose states stop being numbers"),
+    )
+    return Schema(_ENSEMBLE, (*_axes_of(axes), quantile, exits), variables, (*_MODELLED, "num_members"))
+
+
 def build(
     schema: Schema,
     *,
@@ -261,6 +299,9 @@ def schema_of(dataset: xr.Dataset) -> Schema:
     """
     schemas = {schema.name: schema for schema in (SWEEP, MEASURES, PHASE_DIAGRAM, TRAJECTORY)}
     name = dataset.attrs.get("schema")
+    for maker in (model_diagram, model_ensemble):
+        made = maker(tuple(json.loads(dataset.attrs.get("axes", "[]"))))
+        schemas[made.name] = made
     if name not in schemas:
         raise InputError("attribute schema", f"be one of {', '.join(schemas)}", name, "Build it with this package.")
     return schemas[name]

@@ -20,7 +20,7 @@ from meanfield.grids import Array
 from meanfield.hybrid import FAILED, STAYED, ModelRun
 from meanfield.simulate import STEP_TOLERANCE
 from theory.errors import InputError
-from theory.models.model import CycleEndExit, DriftModel, WithinExit
+from theory.models.model import DriftModel, WithinExit
 
 TOLERANCE = 1e-6
 """Default of the relative error of a step in every state."""
