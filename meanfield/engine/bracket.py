@@ -159,8 +159,8 @@ def _interval(level: float, num_members: int) -> tuple[float, float]:
     from scipy.stats import binom
 
     tail = (1.0 - CONFIDENCE) / 2.0
-    ends = binom.ppf([tail, 1.0 - tail], num_members, level) / num_members
-    return max(float(ends[0]), 1.0 / num_members), float(ends[1])
+    below, above = (float(binom.ppf(share, num_members, level)) / num_members for share in (tail, 1.0 - tail))
+    return max(below, 1.0 / num_members), above
 
 
 def _cells(

@@ -134,11 +134,11 @@ class CompiledModel:
         walk = self._walk(members, horizon)
         path = np.empty((0, 1 + len(self.model.states)))
         chosen = self._method(method)
-        in_threads(
-            lambda first, last: self._run(walk, chosen, first, last, 0, path) and None,
-            walk.blocks.num_blocks,
-            num_threads,
-        )
+
+        def run(first: int, last: int) -> None:
+            self._run(walk, chosen, first, last, 0, path)
+
+        in_threads(run, walk.blocks.num_blocks, num_threads)
         return self._sorted_out(walk, np.argsort(walk.blocks.order))
 
     def replay(

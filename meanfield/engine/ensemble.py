@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from meanfield import arguments, results
 from meanfield.engine.compiled import CompiledModel, EulerMaruyama, compile_model
@@ -85,7 +85,7 @@ def ensemble_diagram(
 
 def walked(
     compiled: CompiledModel, cells: Members, num_members: int, horizon: int, method: EulerMaruyama
-) -> tuple[Array, Array]:
+) -> tuple[Array, NDArray[np.int8]]:
     """Walk num_members runs of every cell; returns clocks and codes, shape (cells, num_members)."""
     num_cells = cells.sync_interval.size
     place = np.repeat(np.arange(num_cells), num_members)
@@ -103,7 +103,7 @@ def wilson(share: Array, num_members: int) -> tuple[Array, Array]:
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
-def _reduced(steps: Array, code: Array, levels: Array, num_exits: int) -> dict[str, Array]:
+def _reduced(steps: Array, code: NDArray[np.int8], levels: Array, num_exits: int) -> dict[str, Array]:
     """What a cell says of its runs; steps and code have shape (cells, members), steps inf without an exit."""
     collapsed = np.isfinite(steps)
     share = collapsed.mean(axis=1)
