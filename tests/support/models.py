@@ -1,0 +1,85 @@
+"""Drift models of the engine's tests; the fewer there are, the less is compiled."""
+
+import numpy as np
+import sympy as sp
+
+from meanfield.engine.members import Members
+from theory.models.model import CycleEndExit, DriftModel, WithinExit
+from theory.symbols import P
+
+x, y, d = sp.symbols("x y d", real=True)
+a, b, g, R, Q = sp.symbols("a b g R Q", positive=True)
+
+
+def memory_map(saturated=sp.tanh):
+    """u -> tanh(h + kappa*u) with kappa = P*b: constant speed inside a cycle; h may be negative."""
+    h, u0 = sp.symbols("h u0", real=True)
+    u = sp.Symbol("u", real=True)
+    return DriftModel(
+        "memory map",
+        (u, d, x),
+        (h, b, u0, R),
+        (sp.Integer(0), u, u),
+        (saturated(h + b * d), sp.Integer(0), x),
+        (u0, sp.Integer(0), sp.Integer(0)),
+        (WithinExit("region", sp.Abs(x), R),),
+    )
+
+
+def swing():
+    """x'' = -a**2*x from x = 0 at speed b*a: x = b*sin(a*tau), and a sync changes nothing. Exits above R and Q."""
+    return DriftModel(
+        "swing",
+        (x, y),
+        (a, b, R, Q),
+        (y, -(a**2) * x),
+        (x, y),
+        (sp.Integer(0), a * b),
+        (WithinExit("above", x, R), CycleEndExit("end", -x, Q)),
+    )
+
+
+def burst():
+    """x' = x**2 from x = a: infinite at tau = 1/a."""
+    return DriftModel("burst", (x,), (a, R), (x**2,), (x,), (a,), (WithinExit("region", x, R),))
+
+
+def zoo():
+    """Every function that can be compiled, in one model."""
+    small = x / 10
+    flow = (
+        sp.exp(-(x**2)) + sp.log(2 + y**2) + sp.sqrt(a + x**2) + sp.tan(small) + sp.Abs(y) ** sp.Rational(3, 2),
+        sp.sin(x * b) + sp.cos(y) ** 3 + sp.sinh(small) + sp.cosh(small) - sp.tanh(3 * x / P) + sp.sign(y) * x**-2,
+    )
+    sync = (
+        sp.asinh(x) + sp.atan(y) + sp.erf(x) + sp.erfc(y) + sp.Min(x, y, a) + sp.Max(x, b) + sp.pi + x ** (a / b),
+        sp.Piecewise((x * y, x > y), (y**-1 + sp.E, True)) + sp.acosh(2 + x**2) + sp.asin(small) + sp.atanh(small),
+    )
+    return DriftModel("zoo", (x, y), (a, b), flow, sync, (a, b), (WithinExit("sum", sp.Abs(x) + y * a, a + b),))
+
+
+def ornstein():
+    """x' = -a*x with additive noise g."""
+    return DriftModel(
+        "Ornstein-Uhlenbeck", (x,), (a, g, R), (-a * x,), (x,), (1,), (WithinExit("out", sp.Abs(x), R),), noise=(g,)
+    )
+
+
+def geometric():
+    """x' = -a*x with noise g*x, and a counter of the path; a sync halves y, which noise does not move."""
+    return DriftModel(
+        "geometric",
+        (y, x),
+        (a, g, R),
+        (sp.Integer(0), -a * x),
+        (y / 2, x),
+        (1, 1),
+        (WithinExit("out", x, R),),
+        noise=(sp.Integer(0), g * x),
+    )
+
+
+def members(model, S, eta, **values):
+    """Members from numbers or arrays, broadcast."""
+    S, eta, *rows = np.broadcast_arrays(S, eta, *(values[name] for name in model.parameter_names))
+    return Members(np.array(rows, dtype=float).reshape(len(rows), -1), S.ravel().astype(float), eta.ravel().copy())
