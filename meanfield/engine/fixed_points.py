@@ -22,6 +22,8 @@ from theory.models.model import DriftModel
 
 STENCIL = 1e-4
 """Scaled step of the differences by a parameter; four points, so their error is of order 1e-12 and rounding."""
+OBLIQUE = np.array([1.0, 0.6180339887])
+"""Direction among two parameters in which a curve is watched for cusps."""
 _AT = np.array([-2.0, -1.0, 1.0, 2.0])
 _WEIGHTS = np.array([1.0, -8.0, 8.0, -1.0]) / 12.0
 
@@ -146,8 +148,12 @@ def _special_curve(
     def turn(jacobian: Array, tangent: Array) -> bool:
         return bool(abs(tangent[first]) < ACROSS) and not cusp(jacobian, tangent)
 
-    measure = fold_monitor(first)
-    monitors = (replace(measure, kind=Kind.CUSP, holds=cusp), replace(measure, holds=turn))
+    def along(jacobian: Array) -> float:
+        """Component of the tangent along no axis: a cusp may lie along one."""
+        oblique = np.concatenate([np.zeros(first), OBLIQUE / frame.scale[first:]])
+        return float(np.linalg.det(np.vstack([jacobian, oblique])))
+
+    monitors = (Monitor(Kind.CUSP, along, cusp), replace(fold_monitor(first), holds=turn))
     curve, endings = frame.both_ways(frame.with_multiplier(multiplier), monitors, steps)
     return SpecialCurve(frame.columns(curve.points), tuple(frame.named(item) for item in curve.special), endings)
 
