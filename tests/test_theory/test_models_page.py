@@ -48,7 +48,7 @@ def test_its_elasticities_say_that_fading_protects(names):
 
 
 def test_its_phase_diagram_collapses_above_the_line_only(names):
-    grid = results.check(names["grid"], results.PHASE_DIAGRAM)
+    grid = results.check(names["grid"], results.schema_of(names["grid"]))
     above = names["S"][:, np.newaxis] * names["rates"] > names["product"]
     collapsed = grid.outcome.values == Outcome.COLLAPSED.code
     assert collapsed.any()
