@@ -16,18 +16,17 @@ import sympy as sp
 from numpy.typing import ArrayLike
 
 from meanfield.engine.compiled import compile_model
+from meanfield.engine.values import RUN, grid_of, members_of
 from meanfield.grids import Array
 from theory.errors import InputError
 from theory.models.cycle import feeding_states
 from theory.models.model import DriftModel
-from theory.symbols import P, S, eta, tau
+from theory.symbols import P, tau
 
 TOLERANCE = 1e-12
 """Relative error of a step of the integration."""
 LOOSE = 1e-10
 """The tolerance with which a result is compared for its error."""
-RUN = {"sync_interval": S, "learning_rate": eta}
-"""What a run gives to a model that lists these symbols among its parameters."""
 
 
 def carried_states(model: DriftModel) -> tuple[sp.Symbol, ...]:
@@ -121,29 +120,20 @@ class CycleMap:
         compiled: Callable[..., Any] = sp.lambdify((*self.model.parameters, P), values, modules="numpy")
         return compiled
 
-    @cached_property
-    def bound(self) -> dict[str, str]:
-        """What a run gives, by the name of the parameter of the model that it is."""
-        return {str(symbol): name for name, symbol in RUN.items() if symbol in self.model.parameters}
-
     def require(self, values: Mapping[str, float]) -> None:
         """Refuse values that are no numbers, missing, unknown or out of range; raises InputError."""
+        grid_of(self.model, values, {})
         for name in RUN:
-            if not 0.0 < float(values.get(name, np.nan)) < np.inf:
-                given = repr(values[name]) if name in values else "none"
-                raise InputError(f"values: {name}", "be positive and finite", given, "S*eta is the length of a cycle.")
-        for name, run in self.bound.items():
-            if name in values:
-                raise InputError(f"values: {name}", "be left out", values[name], f"It is the {run} of the run.")
-        own = {name: value for name, value in values.items() if name not in RUN}
-        self.model.numbers({**own, **{name: values[run] for name, run in self.bound.items()}})
+            if not 0.0 < values[name] < np.inf:
+                way_out = "S*eta is the length of a cycle."
+                raise InputError(f"values: {name}", "be positive and finite", repr(values[name]), way_out)
+        parameters = members_of(self.model, values).parameters[:, 0]
+        self.model.numbers(dict(zip(self.model.parameter_names, parameters.tolist(), strict=True)))
 
     def cells(self, values: Mapping[str, ArrayLike]) -> tuple[Array, Array]:
         """Parameters of the model, shape (num_parameters, cells), and S*eta [1], shape (cells,), of named values."""
-        names = [self.bound.get(name, name) for name in self.model.parameter_names]
-        rows = np.broadcast_arrays(*(np.asarray(values[name], dtype=np.float64) for name in (*names, *RUN)))
-        table = np.array([np.atleast_1d(row) for row in rows])
-        return table[:-2], table[-2] * table[-1]
+        members = members_of(self.model, values)
+        return members.parameters, members.sync_interval * members.learning_rate
 
     def __call__(
         self, states: Array, parameters: Array, products: Array, *, tolerance: float = TOLERANCE

@@ -14,14 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield.engine.branches import Branch, Curve, Ending, Kind, Located, SpecialCurve, SpecialPoint
-from meanfield.engine.continuation import ACROSS, Monitor, Steps, continue_curve, fold_monitor
-from meanfield.engine.cycle_map import LOOSE, RUN, TOLERANCE, CycleMap, cycle_map
+from meanfield.engine.continuation import ACROSS, CORRECTIONS, Monitor, Steps, continue_curve, fold_monitor
+from meanfield.engine.cycle_map import LOOSE, TOLERANCE, CycleMap, cycle_map
+from meanfield.engine.values import RUN, names_of
 from meanfield.grids import Array
 from theory.errors import InputError
 from theory.models.model import DriftModel
 
 STENCIL = 1e-4
 """Scaled step of the differences by a parameter; four points, so their error is of order 1e-12 and rounding."""
+NEWTON = 1e-10
+"""A Newton step to a fold shorter than this, scaled, is the last."""
 OBLIQUE = np.array([1.0, 0.6180339887])
 """Direction among two parameters in which a curve is watched for cusps."""
 _AT = np.array([-2.0, -1.0, 1.0, 2.0])
@@ -76,6 +79,46 @@ def follow(
     multipliers, errors = frame.multipliers(curve.points)
     special = tuple(frame.named(item) for item in curve.special)
     return Branch(frame.columns(curve.points), multipliers, errors, special, endings)
+
+
+def fold_point(
+    model: DriftModel, values: Mapping[str, float], *, parameter: str, box: Box, start: Mapping[str, float]
+) -> SpecialPoint:
+    """Locate a fold near a point by Newton's method, without following a branch.
+
+    Parameters
+    ----------
+    model, values, parameter, box
+        As `follow`.
+    start : mapping from each carried state, and if wanted from the parameter, to a number
+        Near a fold: one that `follow` found, of these values or of others close by.
+
+    Returns
+    -------
+    SpecialPoint
+
+    Raises
+    ------
+    InputError
+        If a name or value cannot be used, or no fold lies near the start.
+
+    Source: claim C30 (theory/claims) for the map. Error: that of the map, carried to the fold to first order.
+    """
+    frame = _Frame.near(model, values, (parameter,), box, start)
+    system = frame.with_multiplier(1.0)
+    point = frame.start
+    for _ in range(CORRECTIONS * 2):
+        residual, jacobian = system(point)
+        if not np.all(np.isfinite(jacobian)):
+            break
+        inverse = np.linalg.pinv(jacobian * frame.scale)
+        move = inverse @ residual
+        point = point - move * frame.scale
+        if np.max(np.abs(move)) < NEWTON:
+            error = np.abs(inverse).sum(axis=1) * (frame.accuracy(system)(point) + np.max(np.abs(residual)))
+            residual = np.max(np.abs(system(point)[0]))
+            return frame.named(Located(Kind.FOLD, point, error * frame.scale, float(residual), 0))
+    raise InputError("start", "lie near a fold", dict(start), "Give the location of one that `follow` finds.")
 
 
 def fold_curve(
@@ -137,9 +180,7 @@ def _special_curve(
     steps: Steps | None,
     multiplier: float,
 ) -> SpecialCurve:
-    moved = {**values, **{name: start[name] for name in parameters if name in start}}
-    states = {name: number for name, number in start.items() if name not in parameters}
-    frame = _Frame.of(model, moved, parameters, box, states)
+    frame = _Frame.near(model, values, parameters, box, start)
     first = len(frame.map.states)
 
     def cusp(_jacobian: Array, tangent: Array) -> bool:
@@ -160,7 +201,8 @@ def _special_curve(
 
 def _critical(jacobian: Array, multiplier: float) -> float:
     """Determinant of the map's Jacobian minus a multiplier, from the Jacobian of (map - identity)."""
-    return float(np.linalg.det(jacobian + (1.0 - multiplier) * np.eye(len(jacobian))))
+    moved = jacobian + (1.0 - multiplier) * np.eye(len(jacobian))
+    return float(np.linalg.det(moved)) if np.all(np.isfinite(moved)) else np.nan
 
 
 def _pair_products(jacobian: Array) -> list[tuple[complex, complex]]:
@@ -206,7 +248,7 @@ class _Frame:
     ) -> _Frame:
         found = cycle_map(model)
         found.require(values)
-        known = (*model.parameter_names, *RUN)
+        known = names_of(model)
         for name in (*varied, *box):
             if name not in known and name not in found.states:
                 raise InputError("box", "name parameters or carried states", repr(name), f"Known: {', '.join(known)}.")
@@ -227,6 +269,19 @@ class _Frame:
         )
         scale = np.where(np.isfinite(upper - lower), upper - lower, np.where(first == 0.0, 1.0, np.abs(first)))
         return cls(found, {name: float(item) for name, item in values.items()}, varied, lower, upper, first, scale)
+
+    @classmethod
+    def near(
+        cls,
+        model: DriftModel,
+        values: Mapping[str, float],
+        varied: tuple[str, ...],
+        box: Box,
+        start: Mapping[str, float],
+    ) -> _Frame:
+        """The same, with values of what is varied taken from the start where it has them."""
+        moved = {**values, **{name: start[name] for name in varied if name in start}}
+        return cls.of(model, moved, varied, box, {name: start[name] for name in start if name not in varied})
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -13,13 +13,13 @@ from scipy.integrate import solve_ivp
 from meanfield.engine.branches import Ending, Kind
 from meanfield.engine.continuation import Steps
 from meanfield.engine.cycle_map import carried_states, cycle_map, variational_model
-from meanfield.engine.fixed_points import flip_curve, fold_curve, follow
+from meanfield.engine.fixed_points import flip_curve, fold_curve, fold_point, follow
+from tests.support.cycles import MEMORY, PERSISTENT, RUN, SLOPES, C, d, m
 from theory.errors import InputError
 from theory.models import formulas
 from theory.models.builders import lagged_oscillator, stale_quadratic, two_constraint
 from theory.models.cycle import boundary_product, numeric_multiplier
 from theory.models.model import DriftModel
-from theory.models.saturation import ALGEBRAIC
 from theory.numeric import numpy_function
 
 INTEGRATED = 1e-10
@@ -29,33 +29,6 @@ LOCATED = 1e-8
 BY_DIFFERENCES = 1e-7
 """Central differences of a map integrated to 1e-12 with a step of 1e-4."""
 
-x, d, m, u = sp.symbols("x d m u", real=True)
-signal = sp.Symbol("h", real=True)
-C, k_w, k_s, rho = sp.symbols("C k_w k_s rho", positive=True)
-
-MEMORY = DriftModel(
-    name="memory map, signal of either sign",
-    states=(d, u, x),
-    parameters=(signal, C),
-    flow=(u, sp.Integer(0), u),
-    sync=(sp.Integer(0), sp.tanh(signal + d / C), x),
-    start=(sp.Integer(0), sp.Rational(1, 2), sp.Integer(0)),
-    exits=(),
-)
-"""u -> tanh(h + S*eta/C*u)."""
-
-PERSISTENT = DriftModel(
-    name="persistent drift, signal of either sign",
-    states=(d, m),
-    parameters=(signal, k_w, k_s, rho),
-    flow=(ALGEBRAIC(signal + m + k_w * d), sp.Integer(0)),
-    sync=(sp.Integer(0), rho * m + k_s * d),
-    start=(sp.Integer(0), sp.Integer(1)),
-    exits=(),
-    signals=(signal,),
-)
-RUN = {"sync_interval": 1.0, "learning_rate": 1.0}
-SLOPES = {"k_w": 8.0, "k_s": 20.0, "rho": 0.3}
 OSCILLATOR = {"K": 2.0, "mu": 0.9, "x0": 1.0, "R_crit": 2.0}
 QUADRATIC = {"K": 1.7, "f": 0.8, "x0": 0.5, "R_crit": 1.0}
 
@@ -193,6 +166,19 @@ def test_the_curve_of_folds_runs_through_the_cusp():
     assert curve.endings == (Ending.EDGE, Ending.EDGE)
     assert h.min() < -2.0
     assert h.max() > 2.0
+
+
+def test_a_fold_is_found_again_without_a_branch():
+    values = {"h": -0.3, "C": 1.0, **RUN}
+    box = {"learning_rate": (0.1, 8.0)}
+    start = memory_branch(-0.3).special[0].location
+    for h in (-0.25, -0.35):
+        fold = fold_point(MEMORY, {**values, "h": h}, parameter="learning_rate", box=box, start=start)
+        memory, gain = memory_fold(h)
+        assert abs(fold.location["u"] - memory) <= fold.error["u"] < LOCATED
+        assert abs(fold.location["learning_rate"] - gain) <= fold.error["learning_rate"] < LOCATED
+    with pytest.raises(InputError, match="start must lie near a fold"):
+        fold_point(MEMORY, {**values, "h": 3.0}, parameter="learning_rate", box=box, start=start)
 
 
 # --- persistent drift: a flow inside the cycle, and its closed fixed points
@@ -380,8 +366,10 @@ def test_what_cannot_be_used_is_refused_before_any_work():
     start = {"u": 0.9}
     with pytest.raises(InputError, match="two-constraint must carry a state that feeds back across a sync"):
         follow(two_constraint(), {}, parameter="learning_rate", box=box, start=start)
-    with pytest.raises(InputError, match="values: learning_rate must be positive and finite, got none"):
+    with pytest.raises(InputError, match=r"values must give every parameter, got none for learning_rate"):
         follow(MEMORY, {"h": 0.0, "C": 1.0, "sync_interval": 1}, parameter="learning_rate", box=box, start=start)
+    with pytest.raises(InputError, match=r"values: learning_rate must be positive and finite, got 0\.0"):
+        follow(MEMORY, {**values, "learning_rate": 0.0}, parameter="learning_rate", box=box, start=start)
     with pytest.raises(InputError, match="box must name parameters or carried states, got 'speed'"):
         follow(MEMORY, values, parameter="speed", box=box, start=start)
     with pytest.raises(InputError, match="box: C must hold a finite range of what is varied, and its value"):
@@ -391,5 +379,5 @@ def test_what_cannot_be_used_is_refused_before_any_work():
     with pytest.raises(InputError, match=r"start must give a number for each of \('u',\), got {'m': 0.0}"):
         follow(MEMORY, values, parameter="learning_rate", box=box, start={"m": 0.0})
     given = {**OSCILLATOR, "eta": 0.01, "sync_interval": 5.0, "learning_rate": 0.008}
-    with pytest.raises(InputError, match=r"values: eta must be left out, got 0\.01\. It is the learning_rate"):
+    with pytest.raises(InputError, match=r"lagged oscillator: values must name parameters of the model, got 'eta'"):
         cycle_map(lagged_oscillator()).require(given)
