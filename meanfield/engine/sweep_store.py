@@ -275,7 +275,7 @@ def _read(group: Any, path: Path, layout: Layout) -> tuple[Array, NDArray[np.int
             clock[part], code[part], done[part] = clocks[part], codes[part], True
             if not np.all((code[part] >= FAILED) & (code[part] < num_exits)):
                 raise ValueError("it has no code, or one that no member can have")
-            if not np.array_equal(np.isfinite(clock[part]), code[part] >= 0):
+            if not np.all(np.where(code[part] >= 0, np.isfinite(clock[part]), clock[part] == np.inf)):
                 raise ValueError("its clocks do not fit its codes")
     return clock, code, done
 
