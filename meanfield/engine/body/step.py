@@ -25,7 +25,7 @@ from meanfield.engine.body.sample import HAS_SOLUTION, NUM_READ, NUM_STATES, _in
 # ---- below this mark: the body ----
 
 SAFETY, SLOWEST, FASTEST = 0.9, 0.2, 5.0
-ABSOLUTE = 1e-6  # size of a state below which its error counts no longer relative, but for the tolerance
+ABSOLUTE = 1e-9  # size of a state below which its error no longer counts relative to it
 
 # Dormand and Prince 1980, orders 5 and 4.
 A21 = 1 / 5
