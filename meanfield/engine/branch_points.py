@@ -15,6 +15,10 @@ from meanfield.grids import Array
 
 STEP = 1e-6
 """Scaled step of the central differences of the Jacobian; they only steer Newton's method."""
+BEND = 1e-4
+"""Scaled step of the central differences that give the tangents; their error is about 1e-8."""
+LOST = 1e-6
+"""Least singular value of the scaled Jacobian at a branch point, at most."""
 ITERATIONS = 20
 """Newton steps at most."""
 CLOSE = 1e-10
@@ -101,3 +105,39 @@ def _with_error(
     errors = size * np.concatenate([np.ones(n), scale * np.abs(left).sum(), [0.0]]) + np.abs(residual)
     error = (np.abs(np.linalg.pinv(matrix)) @ errors)[: n + 1] * scale
     return Located(Kind.BRANCH, point, error, float(max(np.max(np.abs(residual)), abs(unknowns[n + 1]))), after)
+
+
+def crossing_tangents(
+    system: Callable[[Array], tuple[Array, Array]], point: Array, scale: Array
+) -> tuple[Array, Array] | None:
+    """Scaled unit tangents of the two curves that cross at a branch point.
+
+    Parameters
+    ----------
+    system : function of a point, shape (n + 1,)
+        Residuals, shape (n,), and Jacobian, shape (n, n + 1).
+    point, scale : array, shape (n + 1,)
+
+    Returns
+    -------
+    two arrays, shape (n + 1,), or None
+        None where the Jacobian has its full rank, or no two curves cross.
+
+    Source: ours; both solve the quadratic equation that the second derivatives leave in the plane of null vectors.
+    """
+    left, sizes, right = np.linalg.svd(system(point)[1] * scale)
+    if sizes[-1] > LOST:
+        return None
+    psi, plane = left[:, -1], right[-2:]
+
+    def bend(first: Array, second: Array) -> float:
+        ends = [system(point + way * BEND * second * scale)[1] * scale for way in (1.0, -1.0)]
+        return float(psi @ (ends[0] - ends[1]) @ first) / (2.0 * BEND)
+
+    a, b, c = bend(plane[0], plane[0]), bend(plane[0], plane[1]), bend(plane[1], plane[1])
+    root = b**2 - a * c
+    if not root > 0.0:
+        return None
+    far = -b - np.copysign(np.sqrt(root), b)  # the root without cancellation; the other follows from the product
+    first, second = far * plane[0] + a * plane[1], c * plane[0] + far * plane[1]
+    return first / np.linalg.norm(first), second / np.linalg.norm(second)

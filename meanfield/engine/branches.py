@@ -68,7 +68,8 @@ class Located:
         Error bar of each coordinate: the error of the equations and of what is zero here, carried to the location to
         first order.
     residual : float
-        Largest residual of the equations and of what is zero here.
+        Largest residual of the equations and of what is zero here. NaN for a point that lies on a step of the curve
+        but could not be located: its error bar is the whole step.
     after : int
         Number of the point of the curve behind which it lies.
     """
@@ -119,6 +120,29 @@ class SpecialPoint:
     error: dict[str, float]
     residual: float
     multipliers: NDArray[np.complex128]
+
+
+@dataclass(frozen=True, eq=False)
+class FixedPoint:
+    """A fixed point of a cycle.
+
+    Parameters
+    ----------
+    location : dict from the name of a carried state, just after a sync, to a number
+    error : dict from the same names to the error bar of that number
+    residual : float
+        Largest change of a state over a cycle.
+    multipliers : complex array, shape (n,) [1]
+        The largest modulus first.
+    multiplier_error : float [1]
+        Largest change of a multiplier at a hundred times the tolerance of the integration.
+    """
+
+    location: dict[str, float]
+    error: dict[str, float]
+    residual: float
+    multipliers: NDArray[np.complex128]
+    multiplier_error: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -238,8 +238,9 @@ class _Tracer:
             if stop is not None:
                 reached, taken, ending = first, stop, Ending.CLOSED
             elif self.overshoot(reached.place) > 0.0:
-                reached, taken = self._landed(points[-1], reached, taken)
-                ending = Ending.EDGE
+                landed = self._landed(points[-1], reached, taken)
+                ending = Ending.STEP if landed is None else Ending.EDGE
+                reached, taken = landed or (points[-1], 0.0)
             special += self._between(points[-1], reached, taken, len(points) - 1)
             if taken > self.steps.smallest:
                 points.append(reached)
@@ -260,21 +261,33 @@ class _Tracer:
         met = self.ahead(origin, length) if 0.0 < length <= 2.0 * self.steps.largest else None
         return length if met is not None and np.max(np.abs(met.place - first.place)) < 1e3 * TOLERANCE else None
 
-    def _landed(self, origin: _Point, reached: _Point, length: float) -> tuple[_Point, float]:
+    def _landed(self, origin: _Point, reached: _Point, length: float) -> tuple[_Point, float] | None:
         """The point at which the curve meets the edge of the box, and the length of the step to it."""
         if self.overshoot(origin.place) >= -TOLERANCE:
             return origin, 0.0
-        share = self._root(origin, reached, length, lambda point: self.overshoot(point.place))
-        return self.ahead(origin, share) or origin, share
+        return self._root(origin, reached, length, lambda point: self.overshoot(point.place))
 
-    def _root(self, origin: _Point, reached: _Point, length: float, of: Callable[[_Point], float]) -> float:
-        """Length of the step from the origin at which what changes its sign on the way is zero."""
+    def _root(
+        self, origin: _Point, reached: _Point, length: float, of: Callable[[_Point], float]
+    ) -> tuple[_Point, float] | None:
+        """Where what changes its sign on a step is zero: the point, and its distance along the step.
+
+        None where a point between the two cannot be found.
+        """
+        met = {0.0: origin, length: reached}
 
         def value(share: float) -> float:
-            point = {0.0: origin, length: reached}.get(share) or self.ahead(origin, share)
-            return np.nan if point is None else of(point)
+            point = met.get(share) or self.ahead(origin, share)
+            if point is None:
+                raise ArithmeticError
+            met[share] = point
+            return of(point)
 
-        return float(scipy.optimize.brentq(value, 0.0, length, xtol=1e-14, rtol=1e-14))
+        try:
+            share = float(scipy.optimize.brentq(value, 0.0, length, xtol=1e-14, rtol=1e-14))
+        except ArithmeticError:
+            return None
+        return met[share], share
 
     def _between(self, origin: _Point, reached: _Point, length: float, after: int) -> list[Located]:
         """Special points between two points of the curve, in order."""
@@ -285,17 +298,25 @@ class _Tracer:
         for monitor in self.monitors:
             before, behind = (monitor.measure(point.jacobian) for point in (origin, reached))
             if before * behind < 0.0 or (behind == 0.0 and before != 0.0):
-                share = self._root(origin, reached, length, lambda point, of=monitor.measure: of(point.jacobian))  # type: ignore[misc]
-                point = self.ahead(origin, share)
-                if point is not None and monitor.holds(point.jacobian, point.tangent):
-                    found.append(self._located(monitor, point, after))
+                met = self._root(origin, reached, length, lambda point, of=monitor.measure: of(point.jacobian))  # type: ignore[misc]
+                if met is None:
+                    middle = origin.place + (reached.place - origin.place) * before / (before - behind)
+                    found.append(self._not_met(monitor.kind, middle, length, after))
+                elif monitor.holds(met[0].jacobian, met[0].tangent):
+                    found.append(self._located(monitor, met[0], after))
         return sorted(found, key=lambda item: float(origin.tangent @ (item.point / self.scale)))
 
+    def _not_met(self, kind: Kind, place: Array, length: float, after: int) -> Located:
+        """A special point that is known to lie on a step but could not be located: the step is its error bar."""
+        return Located(kind, place * self.scale, length * self.scale, np.nan, after)
+
     def _crossing(self, origin: _Point, reached: _Point, share: float, length: float, after: int) -> Located:
-        """The branch point between two points; where it cannot be located its error bar is their distance."""
-        middle = (origin.place + (reached.place - origin.place) * share) * self.scale
-        found = branch_point(self.system, middle, scale=self.scale, reach=length, accuracy=self.accuracy, after=after)
-        return found or Located(Kind.BRANCH, middle, length * self.scale, length, after)
+        """The branch point on a step."""
+        middle = origin.place + (reached.place - origin.place) * share
+        found = branch_point(
+            self.system, middle * self.scale, scale=self.scale, reach=length, accuracy=self.accuracy, after=after
+        )
+        return found or self._not_met(Kind.BRANCH, middle, length, after)
 
     def _located(self, monitor: Monitor, point: _Point, after: int) -> Located:
         """Carry the errors of the equations, and of what is zero here, to the location."""

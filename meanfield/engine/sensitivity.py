@@ -15,7 +15,8 @@ import scipy.optimize
 
 from meanfield.engine.compiled import Adaptive, compile_model
 from meanfield.engine.cycle_map import LOOSE, TOLERANCE, cycle_map
-from meanfield.engine.fixed_points import Box, fold_point
+from meanfield.engine.fixed_points import fold_point
+from meanfield.engine.frame import Box
 from meanfield.engine.values import RUN, grid_of, members_of, names_of
 from meanfield.grids import Array
 from theory.errors import InputError

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from meanfield.engine.branch_points import crossing_tangents
 from meanfield.engine.branches import Ending, Kind
 from meanfield.engine.continuation import (
     TOLERANCE,
@@ -138,6 +139,32 @@ def test_a_pitchfork_is_passed_on_both_branches():
     x, p = alive.points[(np.abs(alive.points[:, 0]) > 1e-3)].T
     np.testing.assert_allclose(p, np.arctanh(x) / x, rtol=1e-9)
     assert x.min() < -0.9  # it went round the pitchfork to the mirrored side
+
+
+def test_the_tangents_at_a_crossing():
+    exact = np.array([[0.0, 1.0], [math.sqrt(0.5), math.sqrt(0.5)]])
+    found = crossing_tangents(crossing, np.array([0.0, 1.0]), np.ones(2))
+    for tangent in exact:
+        assert max(abs(float(tangent @ item)) for item in found) == pytest.approx(1.0, abs=1e-12)
+    assert abs(float(found[0] @ found[1])) == pytest.approx(math.sqrt(0.5), abs=1e-7)
+    assert crossing_tangents(circle, np.array([1.0, 0.0]), np.ones(2)) is None  # regular
+    lonely = crossing_tangents(lambda point: (point @ point, 2.0 * point[None, :]), np.zeros(2), np.ones(2))
+    assert lonely is None  # x^2 + p^2 = 0: a point, no curve
+
+
+def test_a_special_point_that_cannot_be_located_has_the_step_as_its_error_bar():
+    """Numbers fail around the fold; a step leads over it."""
+
+    def gap(point):
+        residual, jacobian = circle(point)
+        return (residual * np.nan if abs(point[0]) < 0.03 else residual), jacobian
+
+    steps = Steps(first=0.2, largest=0.2, largest_turn=0.5)
+    curve = continue_curve(gap, [1.0, 0.0], direction=[0.0, 1.0], monitors=(fold_monitor(1),), steps=steps, **WIDE)
+    first = curve.special[0]
+    assert math.isnan(first.residual)
+    assert np.all(np.abs(first.point - [0.0, 1.0]) < first.error)
+    assert np.all(first.error > 0.05)
 
 
 def test_a_curve_without_a_written_jacobian():

@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 from meanfield.engine.branches import Ending, Kind
 from meanfield.engine.continuation import Steps
 from meanfield.engine.cycle_map import carried_states, cycle_map, variational_model
-from meanfield.engine.fixed_points import flip_curve, fold_curve, fold_point, follow
+from meanfield.engine.fixed_points import fixed_point, flip_curve, fold_curve, fold_point, follow, follow_crossing
 from tests.support.cycles import MEMORY, PERSISTENT, RUN, SLOPES, C, d, m
 from theory.errors import InputError
 from theory.models import formulas
@@ -149,6 +149,41 @@ def test_the_rest_is_left_by_a_pitchfork():
         assert abs(point.location["learning_rate"] - 1.0) <= point.error["learning_rate"] < LOCATED
     np.testing.assert_array_equal(rest.stable, rest.values["learning_rate"] < 1.0)
     assert np.min(alive.values["u"]) < -0.9  # both signs of the memory are one branch
+
+
+def test_both_curves_that_cross_at_the_pitchfork_are_followed():
+    box = {"learning_rate": (0.1, 3.0)}
+    values = {"h": 0.0, "C": 1.0, **RUN, "learning_rate": 0.5}
+    point = follow(MEMORY, values, parameter="learning_rate", box=box, start={"u": 0.0}).special[0]
+    rest, alive = follow_crossing(MEMORY, values, parameter="learning_rate", box=box, point=point)
+    assert np.max(np.abs(rest.values["u"])) < INTEGRATED
+    np.testing.assert_allclose(rest.values["learning_rate"][[0, -1]], [0.1, 3.0], rtol=1e-9)
+    assert alive.values["learning_rate"][[0, -1]] == pytest.approx([3.0, 3.0], rel=1e-9)
+    memory = alive.values["u"]
+    assert memory.min() < -0.9
+    assert memory.max() > 0.9
+    np.testing.assert_allclose(np.tanh(alive.values["learning_rate"] * memory), memory, atol=INTEGRATED)
+    fold = memory_branch(-0.3).special[0]
+    with pytest.raises(InputError, match="point must be one at which two curves cross, got FOLD"):
+        follow_crossing(
+            MEMORY, {**values, "h": -0.3}, parameter="learning_rate", box={"learning_rate": (0.1, 8.0)}, point=fold
+        )
+
+
+def test_a_fixed_point_with_its_multiplier():
+    values = {"h": 0.2, "C": 1.0, **RUN, "learning_rate": 1.5}
+    found = fixed_point(MEMORY, values, start={"u": 0.5})
+    exact = scipy.optimize.brentq(lambda u: math.tanh(0.2 + 1.5 * u) - u, 0.5, 1.0, xtol=1e-15)
+    assert abs(found.location["u"] - exact) <= found.error["u"] < INTEGRATED
+    assert abs(found.multipliers[0] - 1.5 * (1.0 - exact**2)) <= found.multiplier_error + 1e-12
+    assert found.residual < 1e-12
+    oscillator = {**OSCILLATOR, "sync_interval": 5.0, "learning_rate": 0.008}
+    pair = fixed_point(lagged_oscillator(), oscillator, start={"x": 0.3, "w": -0.2})
+    assert pair.location == pytest.approx({"x": 0.0, "w": 0.0}, abs=1e-9)
+    exponents = np.roots([1.0, (1.0 - 0.9 - 2.0 * 0.04) / (0.9 * 0.008), 2.0 / (0.9 * 0.008)])
+    np.testing.assert_allclose(np.sort_complex(pair.multipliers), np.sort_complex(np.exp(0.04 * exponents)), rtol=1e-9)
+    with pytest.raises(InputError, match="start must lie near a fixed point"):
+        fixed_point(MEMORY, values, start={"u": math.nan})
 
 
 def test_the_curve_of_folds_runs_through_the_cusp():
