@@ -5,7 +5,6 @@ SIMD code.
 """
 
 import numba
-import numpy as np
 
 from meanfield.engine.body.sample import NUM_DERIVED, NUM_EXITS, NUM_INPUTS, NUM_STATES, NUM_WITHIN, _inner
 
@@ -14,7 +13,7 @@ from meanfield.engine.body.sample import NUM_DERIVED, NUM_EXITS, NUM_INPUTS, NUM
 LANES = 16
 
 # Rows of the workspace.
-INPUTS = np.int64(0)  # a type of its own keeps Numba from compiling a function anew for every constant row
+INPUTS = 0
 PRODUCT = INPUTS + NUM_INPUTS - 1  # S*eta
 DERIVED = INPUTS + NUM_INPUTS
 LENGTH = DERIVED + NUM_DERIVED  # eta*t that a cycle lasts
