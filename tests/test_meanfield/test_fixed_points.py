@@ -361,6 +361,15 @@ def test_folds_and_turns_of_a_smooth_model_are_those_of_others(oracle):
     assert distance(rows, np.column_stack([branch.values["p"], branch.values["a"]])) < SAG
 
 
+def test_two_real_multipliers_of_product_one_are_no_turn():
+    """With c = 1 the trace is zero at tanh' = 0.8, between the folds at 2/3, where the determinant is negative."""
+    values = {**PAIR_RUN, "c": 1.0}
+    branch = follow(PAIR, values, parameter="p", box=PAIR_BOX, start={"a": 0.98, "b": 0.98})
+    products = np.prod(branch.multipliers, axis=1).real
+    assert products.min() < 1.0 < products.max()
+    assert [item.kind for item in branch.special] == [Kind.FOLD, Kind.FOLD]
+
+
 def test_multipliers_of_a_smooth_model_are_the_exponentials_of_its_eigenvalues():
     rows = np.array(ORACLE["pair"]["auto"]["branch"])
     found = cycle_map(PAIR)
