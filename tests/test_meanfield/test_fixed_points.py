@@ -243,6 +243,26 @@ def test_the_fold_of_persistent_drift_is_the_least_closed_product():
     assert 0.0 < fold.error["learning_rate"] < 1e-9
 
 
+def test_the_folds_of_persistent_drift_meet_on_the_boundary_of_the_theory():
+    h = -0.1
+    values = {"h": h, **SLOPES, **RUN, "learning_rate": float(kept_product(1.5, h))}
+    box = {"learning_rate": (1e-3, 0.1), "m": (-1.0, 3.0), "h": (-1.0, 1.0)}
+    fold = follow(PERSISTENT, values, parameter="learning_rate", box=box, start={"m": 1.5}).special[0]
+    curve = fold_curve(PERSISTENT, values, parameters=("learning_rate", "h"), box=box, start=fold.location)
+    (cusp,) = curve.special
+    assert cusp.kind is Kind.CUSP
+    product = boundary_product(PERSISTENT, {"h": 0.0, **SLOPES})
+    for name, exact in (("learning_rate", product), ("h", 0.0), ("m", 0.0)):
+        assert abs(cusp.location[name] - exact) <= cusp.error[name] < LOCATED
+    below = curve.values["h"] < -0.01
+    for memory, signal, place in zip(
+        *(curve.values[name][below][::8] for name in ("m", "h", "learning_rate")), strict=True
+    ):
+        ends = memory * np.array([0.99, 1.01])
+        assert place == pytest.approx(float(kept_product(memory, signal)), rel=1e-9)
+        assert np.all(kept_product(ends, signal) > place)
+
+
 def test_the_rest_of_persistent_drift_branches_on_the_boundary_of_the_theory():
     values = {"h": 0.0, **SLOPES}
     product = boundary_product(PERSISTENT, values)
