@@ -107,6 +107,16 @@ def test_a_state_that_only_a_counter_sees_is_a_counter():
     assert counting_states(chain) == (d, far)
 
 
+def test_a_state_that_only_its_own_sync_reads_feeds_back_unless_that_adds_or_resets():
+    far, gain = sp.Symbol("far", real=True), sp.Symbol("gain", positive=True)
+    for sync, feeds in ((sp.tanh(gain * far), True), (far / 2, True), (far + gain, False), (gain, False)):
+        model = DriftModel("alone", (far,), (gain,), (sp.Integer(0),), (sync,), (gain,), ())
+        assert feeding_states(model) == ((far,) if feeds else ())
+    assert numeric_multiplier(
+        DriftModel("map", (far,), (gain,), (sp.Integer(0),), (sp.tanh(gain * far),), (gain,), ()), {"gain": 0.7}, 1.0
+    ) == pytest.approx(0.7, rel=CLOSED_FORM)
+
+
 def test_what_has_no_threshold_says_so():
     with pytest.raises(InputError, match="two-constraint must have a state that feeds back"):
         boundary(two_constraint())

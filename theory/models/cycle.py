@@ -32,7 +32,8 @@ STEP = 1e-5
 def feeding_states(model: DriftModel) -> tuple[sp.Symbol, ...]:
     """States that feed back on the motion; the others only count.
 
-    A state only counts if no flow holds it and only its own sync does, and so on with what it leaves.
+    A state only counts if no flow holds it, no sync but its own does, and that adds to it or sets it anew; and so on
+    with what it leaves.
 
     Parameters
     ----------
@@ -44,9 +45,10 @@ def feeding_states(model: DriftModel) -> tuple[sp.Symbol, ...]:
     counts = True
     while counts:
         counts = False
-        for state in list(rules):
+        for state, (_, own) in list(rules.items()):
             others = [sync for name, (_, sync) in rules.items() if name != state]
-            if not any(item.has(state) for item in (*(flow for flow, _ in rules.values()), *others)):
+            feeds = own.has(state) and sp.expand(own - state).has(state)
+            if not feeds and not any(item.has(state) for item in (*(flow for flow, _ in rules.values()), *others)):
                 del rules[state]
                 counts = True
     return tuple(rules)
