@@ -8,7 +8,7 @@ OUT := build/demo
 LAWS := $(basename $(notdir $(wildcard validation/experiments/laws/*.toml)))
 LAWS_OUT := docs/laws
 
-.PHONY: demo test lint laws check-laws clean
+.PHONY: demo test lint laws check-laws check-sweep clean
 
 demo: $(VENV)/.validation
 	$(BIN)/python -m validation.run validation/experiments/demo.toml --store $(OUT)/sweep.zarr
@@ -25,6 +25,9 @@ laws: $(VENV)/.validation
 
 check-laws: $(VENV)/.validation
 	$(BIN)/python -m validation.rerun validation/experiments/laws/sort.toml --measures $(LAWS_OUT)/sort/measures.nc
+
+check-sweep: $(VENV)/.dev
+	$(BIN)/python -m tests.support.big_sweep
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest

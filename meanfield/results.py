@@ -198,7 +198,7 @@ _MODELLED = (*_SIMULATED, "axes", "exits", "method")
 
 
 def _axes_of(names: tuple[str, ...]) -> tuple[Variable, ...]:
-    known = {item.name: item for item in (_SYNC_INTERVAL, _LEARNING_RATE)}
+    known = {item.name: item for item in (_SYNC_INTERVAL, _LEARNING_RATE, _SEED)}
     return tuple(known.get(name, _coordinate(name, "float64", "1", f"parameter {name} of the model")) for name in names)
 
 

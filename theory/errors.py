@@ -21,3 +21,8 @@ class InputError(ValueError):
 
     def __init__(self, argument: str, rule: str, value: object, way_out: str) -> None:
         super().__init__(f"{argument} must {rule}, got {value}. {way_out}")
+        self.parts = (argument, rule, value, way_out)
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, object, str]]:
+        """Let it cross from a worker process to its parent."""
+        return type(self), self.parts

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from meanfield.shards import Job, Shard, alone, finish, progress_bar, run_shards
-from meanfield.shards import ctrl_c_held as _ctrl_c_held  # noqa: F401  # its test looks for it here
 from theory.errors import InputError
 
 if TYPE_CHECKING:

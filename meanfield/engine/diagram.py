@@ -66,7 +66,7 @@ def phase_diagram(
     exits = compile_model(model).exits(members, horizon=horizon, method=method)
     shape = tuple(axis.size for axis in grid.values())
     variables = {
-        name: value.reshape(shape) for name, value in _variables(exits, members.learning_rate, horizon).items()
+        name: value.reshape(shape) for name, value in variables_of(exits, members.learning_rate, horizon).items()
     }
     return labelled(model, values, grid, horizon, method, {**variables, "simulated": np.ones(shape)})
 
@@ -117,7 +117,7 @@ def refined_diagram(
         cells = np.flatnonzero(wanted & ~simulated)
         if cells.size:
             exits = compiled.exits(_taken(everyone, cells), horizon=horizon, method=method)
-            for name, value in _variables(exits, everyone.learning_rate[cells], horizon).items():
+            for name, value in variables_of(exits, everyone.learning_rate[cells], horizon).items():
                 found[name].ravel()[cells] = value
             simulated.ravel()[cells] = True
         if level:
@@ -172,8 +172,8 @@ def _beside(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(np.any([wide[cut] for cut in product(*cuts)], axis=0))
 
 
-def _variables(exits: Exits, learning_rate: Array, horizon: int) -> dict[str, Array]:
-    """What a diagram says of every member, flat."""
+def variables_of(exits: Exits, learning_rate: Array, horizon: int) -> dict[str, Array]:
+    """Return what a diagram says of every member, flat: outcome, exit, collapse step, eta*t at exit."""
     collapsed = exits.code >= 0
     steps = np.maximum(1.0, np.ceil(exits.clock / learning_rate * (1.0 - STEP_TOLERANCE)))
     ended = np.where(exits.code == FAILED, Outcome.FAILED.code, Outcome.STABLE.code)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from zarr.codecs import ZstdCodec
 
 from meanfield import results
-from meanfield.engine.diagram import _variables as variables_of
+from meanfield.engine.diagram import variables_of
 from meanfield.engine.members import Exits
 from meanfield.grids import Array
 from meanfield.hybrid import FAILED, STAYED

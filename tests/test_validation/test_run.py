@@ -139,24 +139,6 @@ def test_a_sweep_that_cannot_go_on_says_so_in_one_line_and_stops_its_workers(exp
     assert list(alive(os.getpid())) == []
 
 
-def test_ctrl_c_waits_while_processes_start_and_comes_then() -> None:
-    asks = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
-    reached = False
-
-    def start_while_interrupted() -> None:
-        nonlocal reached
-        with run._ctrl_c_held():
-            os.kill(os.getpid(), signal.SIGINT)
-            child = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, check=True)
-            reached = child.stdout == "True\n"
-
-    with pytest.raises(KeyboardInterrupt):
-        start_while_interrupted()
-    assert reached
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
-
-
 def test_a_new_store_is_made_by_one_of_two_processes(experiment: Path, finished: Path, tmp_path: Path) -> None:
     store = tmp_path / "two.zarr"
     both = [subprocess.Popen(command(experiment, store), stderr=subprocess.PIPE, text=True) for _ in range(2)]
