@@ -94,7 +94,7 @@ def test_tanh_has_the_accuracy_of_a_library_and_keeps_sign_and_ends():
 
 
 def test_loops_over_lanes_become_packed_instructions():
-    """A step has a tanh in each of six stages: with Python's error model a branch guards each division, none is packed."""
+    """Six stages have a tanh each: with Python's error model a branch guards every division and none is packed."""
     together = compile_model(dataclasses.replace(persistent_drift(), solution=()))._module._together
 
     @numba.njit(error_model="numpy", fastmath={"contract"})

@@ -111,7 +111,8 @@ class DriftModel:
         names = [str(symbol) for symbol in (*self.states, *self.parameters, P, tau)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise InputError("states and parameters", "have names of their own, P and tau kept free", twice, "Rename one.")
+            rule = "have names of their own, P and tau kept free"
+            raise InputError("states and parameters", rule, twice, "Rename one.")
         known = {*self.states, *self.parameters}
         for field in ("flow", "sync", "noise"):
             self._require_known(field, getattr(self, field), known | {P})
