@@ -32,7 +32,7 @@ def walk(sets: Sets, radius: float, method: type[OdeSolver], rtol: float, atol: 
         states, first, shares = _cycle(sets[going], states, first, radius, method, rtol, atol)
         out = np.isfinite(shares)
         ends[going] = np.where(out, np.copysign(radius, states[going.size :]), states[going.size :])
-        clocks[going[out]] = (cycle + 1 + shares[out]) * products[going[out]]
+        clocks[going[out]] = (cycle + shares[out]) * products[going[out]]
         going, states = going[~out], states.reshape(2, -1)[:, ~out].ravel()
         if not going.size:
             break
