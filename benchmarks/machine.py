@@ -50,7 +50,16 @@ def _commit() -> str:
         return subprocess.run(["git", "-C", folder, *words], capture_output=True, text=True, check=False).stdout.strip()
 
     try:
-        changed = git("status", "--porcelain", "--", "meanfield", "theory", "benchmarks/*.py", "benchmarks/peers")
+        changed = git(
+            "status",
+            "--porcelain",
+            "--untracked-files=no",
+            "--",
+            "meanfield",
+            "theory",
+            "benchmarks/*.py",
+            "benchmarks/peers",
+        )
         return git("rev-parse", "--short", "HEAD") + (" with changes" if changed else "")
     except OSError:
         return ""

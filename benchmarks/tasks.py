@@ -178,7 +178,7 @@ def toy_key(start: float) -> Numbers:
 
 
 def _diagram(side: int):
-    """Model, values and axes of a phase diagram over gain and learning rate; half of its cells collapse."""
+    """Model, values and axes of a phase diagram over gain and learning rate; four in ten cells collapse."""
     import numpy as np
 
     from benchmarks import toy
