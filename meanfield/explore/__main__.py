@@ -68,8 +68,8 @@ def _save(state: ExplorerState, runs: pd.DataFrame | None, path: Path) -> None:
         raise InputError("--save", f"end in one of {', '.join(sorted(known))}", str(path), "Use picture.png.")
     if not path.parent.is_dir():
         raise InputError("--save", "lie in a folder that is there", str(path), "Make the folder first.")
-    Explorer(figure, state, runs)
-    write_whole(path, lambda beside: figure.savefig(beside, format=kind, dpi=150))
+    explorer = Explorer(figure, state, runs)
+    write_whole(path, lambda beside: explorer.figure.savefig(beside, format=kind, dpi=150))
 
 
 def _open(state: ExplorerState, runs: pd.DataFrame | None) -> None:

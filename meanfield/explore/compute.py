@@ -1,4 +1,4 @@
-"""State of the explorer -> numbers: the grid of outcomes, one run with its path, the boundary of small drift."""
+"""State of the explorer -> numbers: the grid of outcomes, the limits of the exits, the boundary of small drift."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ import sympy as sp
 import xarray as xr
 from numpy.typing import NDArray
 
-from meanfield.engine.compiled import Adaptive, compile_model
 from meanfield.engine.diagram import phase_diagram
-from meanfield.engine.values import members_of
 from meanfield.explore.presets import model_of
 from meanfield.explore.state import ExplorerState
 from meanfield.grids import Array
-from meanfield.hybrid import ModelRun
 from meanfield.outcomes import Outcome
 from theory.errors import InputError
 from theory.models.cycle import linear_cycle
@@ -111,21 +108,6 @@ def edges(centres: Array) -> Array:
     middles = 0.5 * (logs[1:] + logs[:-1])
     found: Array = np.exp(np.concatenate([[2.0 * logs[0] - middles[0]], middles, [2.0 * logs[-1] - middles[-1]]]))
     return found
-
-
-def chosen_run(state: ExplorerState) -> ModelRun | None:
-    """Simulate the chosen run with its path through every cycle; None where none is chosen.
-
-    Raises
-    ------
-    InputError
-        If the engine refuses a value.
-    """
-    if state.selected is None:
-        return None
-    model, values = model_of(state.model), state.run_values(*state.selected)
-    members, method = members_of(model, values), Adaptive(every_cycle=True)
-    return compile_model(model).replay(members, 0, horizon=state.horizon, method=method)
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class PhasePanel:
         (self.mark,) = axes.plot([], [], "o", color=style.PAPER, markeredgecolor=style.INK, markersize=9, zorder=4)
         self.mark.set(markeredgewidth=2.0, label="chosen run", linestyle="none")
         style.dress(axes, title="", x=label_of(state.x.name), y=label_of(state.y.name))
-        axes.set_title("Outcome of every run", loc="left", fontweight="bold", y=1.12)
+        axes.set_title("Outcome of every run", loc="left", fontweight="bold", y=1.16)
         marks = self._draw_runs(state, runs)
         axes.set(xlim=edges(picture.x)[[0, -1]], ylim=edges(picture.y)[[0, -1]])
         style.readable_logs(axes)
@@ -83,7 +83,7 @@ class PhasePanel:
             handles=[*kinds, *threshold, self.mark, *marks],
             loc="lower left",
             bbox_to_anchor=(0.0, 1.0),
-            ncols=6,
+            ncols=5,
             frameon=False,
             fontsize=SMALL,
             borderaxespad=0.2,

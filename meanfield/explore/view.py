@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from meanfield.explore import compute
 from meanfield.explore.controls import Controls
 from meanfield.explore.history import History
 from meanfield.explore.panels import SMALL, PhasePanel, RunPanel, cell_sentence
+from meanfield.explore.path import chosen_run
 from meanfield.explore.presets import DEFAULT
 from meanfield.explore.state import Axis, ExplorerState
 from theory.errors import InputError
@@ -66,7 +66,7 @@ class Explorer:
         figure.canvas.mpl_connect("button_press_event", self._pressed)
         figure.canvas.mpl_connect("button_release_event", self._released)
         figure.canvas.mpl_connect("motion_notify_event", self._moved)
-        figure.canvas.mpl_connect("draw_event", self._drawn)
+        figure.canvas.mpl_connect("draw_event", lambda event: self._drawn(event))  # a function keeps the explorer alive
 
     @property
     def link(self) -> str:
@@ -123,7 +123,7 @@ class Explorer:
 
     def _same_picture(self, state: ExplorerState) -> bool:
         """Whether only the chosen cell differs, and the picture in the window is full."""
-        return not self._coarse and replace(state, selected=self.state.selected) == self.state
+        return not self._coarse and state.unselect() == self.state.unselect()
 
     def _build(self) -> None:
         """Make every artist and widget of the model and the axes of the state."""
@@ -159,7 +159,7 @@ class Explorer:
     def _take(self) -> None:
         """Give the state to every part of the window; nothing is drawn."""
         self.phase.show(self.state, self.picture, compute.boundary(self.state))
-        self.path.show(self.state, compute.chosen_run(self.state), compute.limits(self.state))
+        self.path.show(self.state, chosen_run(self.state), compute.limits(self.state))
         self.controls.show(self.state)
         self._link_text.set_text("")
 
@@ -264,7 +264,7 @@ def explore(state: ExplorerState | None = None, runs: pd.DataFrame | None = None
     Returns
     -------
     Explorer
-        It keeps the figure and its widgets alive: assign it to a name.
+        It holds the figure and its widgets, and lives as long as the figure.
     """
     import matplotlib.pyplot as plt
 
