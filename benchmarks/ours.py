@@ -1,4 +1,4 @@
-"""This project's engine, every cycle walked: a compiled model on arrays, sixteen sets in lockstep."""
+"""This project's engine, every cycle walked: a compiled model on arrays, thirty-two sets in lockstep."""
 
 from __future__ import annotations
 

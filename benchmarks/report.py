@@ -157,7 +157,7 @@ def _floor(found: dict) -> str:
         return f"{head}\n\nNot measured: {peaks['missing']}"
     needed = peaks["alone"] * toy.NUM_SYNCS * floor.FLOPS_PER_STEP
     step = f"A step of Dormand and Prince's pair on m and x takes {floor.FLOPS_PER_STEP} flops (tanh {floor.TANH})."
-    cycle = f"needs {peaks['alone']:.1f} steps from sync to sync, in a block of sixteen {peaks['blocks']:.1f}"
+    cycle = f"needs {peaks['alone']:.1f} steps from sync to sync, in a block of thirty-two {peaks['blocks']:.1f}"
     text = f"{step}\nA set by itself {cycle}:\n{needed / 1e6:.2f} Mflop a trajectory."
     if "clock" not in peaks:
         return f"{head}\n\n{text}\nThe peak is not measured: that needs a C compiler and an x86-64 processor."

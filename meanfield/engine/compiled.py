@@ -214,7 +214,7 @@ class CompiledModel:
         padded = np.pad(np.arange(products.size), (0, -products.size % LANES), mode="edge")
         rows = [self.model.states.index(state) for state in state_order(self.model)]
         walked = np.ascontiguousarray(states[rows][:, padded], dtype=np.float64)
-        inputs = np.vstack([parameters[:, padded], products[padded]])
+        inputs = np.ascontiguousarray(np.vstack([parameters[:, padded], products[padded]]))
         self._module.cycle(walked, inputs, inputs[-1].copy(), LANES, tolerance)
         return walked[np.argsort(rows)][:, : products.size]
 

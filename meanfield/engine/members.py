@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from meanfield.grids import Array
 
-LANES = 16
+LANES = 32
 """Members of a block: they share their steps, so a result depends, within the tolerance, on the whole block."""
 
 
@@ -80,7 +80,8 @@ class Blocks:
         order = plan(members.sync_interval)
         padded = np.concatenate([order, np.repeat(order[-1:], -len(order) % LANES)])
         S, eta = members.sync_interval[padded], members.learning_rate[padded]
-        return cls(order, np.vstack([members.parameters[:, padded], S * eta]), S, eta, members.number[padded])
+        inputs = np.ascontiguousarray(np.vstack([members.parameters[:, padded], S * eta]))  # one layout, compiled once
+        return cls(order, inputs, S, eta, members.number[padded])
 
     @property
     def num_blocks(self) -> int:

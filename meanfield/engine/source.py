@@ -98,10 +98,11 @@ def generate(model: DriftModel) -> str:
 
     Source: the model's own expressions; nothing is approximated but tanh, to rounding.
     """
-    states = state_order(model)
+    states, leaders = state_order(model), _leaders(model)
     parts = _Parts(model, states)
     excess = {kind: exit_excess(model, kind) for kind in (WithinExit, CycleEndExit)}
     rows = {state: sp.Symbol(f"{state}_row", real=True) for state in states}
+    slopes = {state: rows[leader] if (leader := _leader(model, state)) else sp.Integer(0) for state in states}
     counts = _counts(model)
     shifts = [_shift(item, {state: rows[state] for state in counts}) for kind in excess for item in excess[kind]]
     skips = bool(counts) and not model.noise and None not in shifts
@@ -109,31 +110,33 @@ def generate(model: DriftModel) -> str:
     still = (sp.Integer(0),) * len(states)
     functions = [
         parts.function("start", "start", model.start),
-        parts.function("flow", "flow", model.flow, scaled=True),
+        parts.function("flow", "flow", [model.flow[model.states.index(state)] for state in leaders], still=True),
         parts.function("sync", "sync", model.sync),
         parts.function("solution", "solution", model.solution or model.states, clock=True),
         parts.function("noise", "noise", model.noise or still),
         parts.function("within", "exits", excess[WithinExit]),
         parts.function("ends", "exits", excess[CycleEndExit]),
-        parts.function("rates", "exits", [_rate(item, rows) for item in excess[WithinExit]], rows=rows),
+        parts.function("rates", "exits", [_rate(item, slopes) for item in excess[WithinExit]], rows=rows),
         parts.function("reach", "exits", [sp.Max(0, item) for item in shifts] if skips else [], rows=rows),
     ]
     sizes = {
         "NUM_STATES": len(states),
-        "NUM_READ": len(_read(model)),
+        "NUM_MOVING": len(leaders),
+        "LEADER": tuple(states.index(leader) if (leader := _leader(model, state)) else -1 for state in states),
         "NUM_INPUTS": len(model.parameters) + 1,
         "NUM_DERIVED": len(parts.constants),
         "NUM_WITHIN": len(excess[WithinExit]),
         "NUM_ENDS": len(excess[CycleEndExit]),
         "NUM_EXITS": len(model.exits),
-        "NUM_CARRIED": len(states) - len(counts),
+        "COUNTS": tuple(state in counts for state in states),
         "HAS_SOLUTION": bool(model.solution),
         "NUM_NOISY": len(noisy),
         "NOISY": tuple(noisy or [0]),
         "CAN_SKIP": skips,
     }
+    follow = _follow(model, states)
     header = "\n".join(f"{name} = {value}" for name, value in sizes.items())
-    return "\n\n\n".join([f"{_IMPORTS}\n{header}", parts.derived(), *functions])
+    return "\n\n\n".join([f"{_IMPORTS}\n{header}", parts.derived(), follow, *functions])
 
 
 _IMPORTS = """import math
@@ -153,10 +156,37 @@ def exit_excess(model: DriftModel, kind: type) -> list[sp.Expr]:
 
 
 def state_order(model: DriftModel) -> tuple[sp.Symbol, ...]:
-    """Return the states as the compiled code keeps them: those that a flow reads first, those that only count last."""
-    read, counts = _read(model), _counts(model)
-    others = [state for state in model.states if state not in read and state not in counts]
-    return (*read, *others, *counts)
+    """Return the states as the compiled code keeps them: those that are integrated, then the others."""
+    leaders = _leaders(model)
+    return (*leaders, *(state for state in model.states if state not in leaders))
+
+
+def _leaders(model: DriftModel) -> tuple[sp.Symbol, ...]:
+    """States that are integrated: the others stand still within a cycle, or move as one of these does."""
+    read = _read(model)
+    leading = [state for state in model.states if _leader(model, state) == state]
+    return tuple(sorted(leading, key=lambda state: state not in read))
+
+
+def _leader(model: DriftModel, state: sp.Symbol) -> sp.Symbol | None:
+    """Return the state whose integral moves a state: its own if a flow reads it, None if it stands still."""
+    flow_of = dict(zip(model.states, model.flow, strict=True))
+    if flow_of[state] == 0:
+        return None
+    read = _read(model)
+    alike = [other for other in model.states if flow_of[other] == flow_of[state]]
+    return state if state in read else sorted(alike, key=lambda other: other not in read)[0]
+
+
+def _follow(model: DriftModel, states: tuple[sp.Symbol, ...]) -> str:
+    """Return the source of the function that gives the states that are not integrated their values at NEW."""
+    lines = ["@_inner\ndef follow(w, lane):"]
+    for row in range(len(_leaders(model)), len(states)):
+        leader = _leader(model, states[row])
+        moved = "" if leader is None else f" + (w[(NEW + {states.index(leader)}) * LANES + lane]"
+        moved += "" if leader is None else f" - w[(STATE + {states.index(leader)}) * LANES + lane])"
+        lines.append(f"    w[(NEW + {row}) * LANES + lane] = w[(STATE + {row}) * LANES + lane]{moved}")
+    return "\n".join([*lines, "    return"])
 
 
 def _read(model: DriftModel) -> tuple[sp.Symbol, ...]:
@@ -199,6 +229,9 @@ def _shift(excess: sp.Expr, gains: dict[sp.Symbol, sp.Symbol]) -> sp.Expr | None
     return sp.Add(*(slope * gains[state] for state, slope in slopes.items()))
 
 
+_LENGTH = sp.Symbol("length", positive=True)
+
+
 class _Parts:
     """Turns the expressions of one model into functions; keeps what is computed once a member."""
 
@@ -214,15 +247,16 @@ class _Parts:
         field: str,
         expressions: Sequence[sp.Expr],
         *,
-        scaled: bool = False,
+        still: bool = False,
         clock: bool = False,
         rows: Mapping[sp.Symbol, sp.Symbol] | None = None,
     ) -> str:
         """Return the source of one function of a lane that reads the states at `source` and fills rows at `target`.
 
-        scaled: every value times the length of the cycle; clock: takes the clock; rows: reads more rows, at `more`.
+        still: a flow, whose values count per cycle, and which finds what stands still among the states of the step;
+        clock: takes the clock; rows: reads more rows, at `more`.
         """
-        if len(expressions) == len(self.model.states) and field != "exits":
+        if field not in ("exits", "flow"):
             by_state = dict(zip(self.model.states, expressions, strict=True))
             expressions = [by_state[state] for state in self.states]
         for item in expressions:
@@ -231,41 +265,48 @@ class _Parts:
         extra = {row: sp.Symbol(f"r{index}", real=True) for index, row in enumerate((rows or {}).values())}
         names = {**local, **extra, **self.inputs, tau: sp.Symbol("clock", real=True)}
         varying = {*local.values(), *extra.values(), names[tau]}
-        renamed = [self._hoisted(item.xreplace(names), varying) for item in map(sp.sympify, expressions)]
+        scale = _LENGTH if still else sp.Integer(1)
+        renamed = [self._hoisted(scale * item.xreplace(names), varying) for item in map(sp.sympify, expressions)]
         shared, values = sp.cse(renamed, symbols=numbered_symbols("t", real=True), order="canonical")
         used = set().union(*(item.free_symbols for _, item in shared), *(item.free_symbols for item in values))
-        arguments = ["w", "source", *(["more"] if rows else []), "target", "lane", *(["clock"] if clock else [])]
+        places = ["at", "h"] if still else ["source"]
+        arguments = ["w", *places, *(["more"] if rows else []), "target", "lane", *(["clock"] if clock else [])]
         lines = [f"@_inner\ndef {name}({', '.join(arguments)}):"]
-        lines += self._loads(used, local, extra)
+        lines += self._loads(used, local, extra, still=still)
         lines += [f"    {symbol} = {_PRINTER.doprint(item)}" for symbol, item in shared]
-        if scaled:
-            lines.append("    length = w[LENGTH * LANES + lane]")
-        front = "length * " if scaled else ""
         for row, item in enumerate(values):
-            lines.append(f"    w[(target + {row}) * LANES + lane] = {front}({_PRINTER.doprint(item)})")
+            lines.append(f"    w[(target + {row}) * LANES + lane] = {_PRINTER.doprint(item)}")
         return "\n".join([*lines, "    return"])
 
     def derived(self) -> str:
         """Return the source of the function that fills what is computed once a member; call it last."""
         lines = ["@_inner\ndef derive(w, lane):"]
         used = set().union(*(item.free_symbols for item in self.constants), set())
-        lines += self._loads(used, {}, {})
+        lines += self._loads(used, {}, {}, still=False)
         for row, item in enumerate(self.constants):
             lines.append(f"    w[(DERIVED + {row}) * LANES + lane] = {_PRINTER.doprint(item)}")
         return "\n".join([*lines, "    return"])
 
     def _loads(
-        self, used: set[sp.Symbol], local: dict[sp.Symbol, sp.Symbol], extra: dict[sp.Symbol, sp.Symbol]
+        self,
+        used: set[sp.Symbol],
+        local: dict[sp.Symbol, sp.Symbol],
+        extra: dict[sp.Symbol, sp.Symbol],
+        *,
+        still: bool,
     ) -> list[str]:
-        places = (("source", local), ("more", extra), ("INPUTS", self.inputs))
-        lines = [
-            f"    {symbol} = w[({base} + {row}) * LANES + lane]"
-            for base, symbols in places
-            for row, symbol in enumerate(symbols.values())
-            if symbol in used
-        ]
-        kept = enumerate(self.constants.values())
-        return lines + [f"    {symbol} = w[(DERIVED + {row}) * LANES + lane]" for row, symbol in kept if symbol in used]
+        """Return the lines that load what is used; with `still`, states without a leader come from STATE."""
+        places = {_LENGTH: "LENGTH"}
+        places |= {symbol: f"INPUTS + {row}" for row, symbol in enumerate(self.inputs.values())}
+        places |= {symbol: f"DERIVED + {row}" for row, symbol in enumerate(self.constants.values())}
+        places |= {symbol: f"more + {row}" for row, symbol in enumerate(extra.values())}
+        places |= {symbol: f"source + {row}" for row, symbol in enumerate(local.values())}
+        found = {symbol: f"w[({place}) * LANES + lane]" for symbol, place in places.items()}
+        for row, (state, symbol) in enumerate(local.items()):
+            if still:
+                moves = _leader(self.model, state) is not None
+                found[symbol] = f"at(w, h, {row} * LANES + lane)" if moves else f"w[(STATE + {row}) * LANES + lane]"
+        return [f"    {symbol} = {value}" for symbol, value in found.items() if symbol in used]
 
     def _hoisted(self, expr: sp.Expr, varying: set[sp.Symbol]) -> sp.Expr:
         """Put a symbol in the place of every part that holds nothing that varies, where computing it costs anything."""

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SHARD_SIZE", "SweepPlan", "digest", "open_sweep", "plan_of", "run_sweep"]
 
-SHARD_SIZE = 1024 * LANES
+SHARD_SIZE = 512 * LANES
 """Default members of a shard: enough to make its files cheap, few enough to lose little when killed."""
 
 
@@ -66,7 +66,7 @@ class SweepPlan:
     num_members : int
         Runs in each cell, more than one only with noise; run i of the cell c has the number c*num_members + i for it.
     shard_size : int
-        Members that are written together, whole blocks of 16. Results do not depend on it.
+        Members that are written together, whole blocks of 32. Results do not depend on it.
 
     Raises
     ------

@@ -88,14 +88,14 @@ def test_orders_of_the_step_and_of_its_error_estimate():
     inputs, length, live, state, new = (
         getattr(module, name) * LANES for name in ("INPUTS", "LENGTH", "LIVE", "STATE", "NEW")
     )
-    flow_of, slope, error = module.STATE, module.K1, module.ERROR * LANES
+    now, slope, error = module._now, module.K1, module.ERROR * LANES
 
     @numba.njit(error_model="numpy")
     def one(w, h):
         w[inputs], w[inputs + LANES] = 1.0, 0.5  # K and f
         w[length], w[live], w[state], w[state + LANES] = 1.0, 1.0, 1.0, 1.0
         derive(w, 0)
-        flow(w, flow_of, slope, 0)
+        flow(w, now, 0.0, slope, 0)
         alone(w, h, 0)
         judge(w, h, 1.0, 0)
         return w[new], w[error]

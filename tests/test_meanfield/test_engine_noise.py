@@ -193,6 +193,23 @@ def test_first_passage_of_a_brownian_motion():
     assert np.allclose(grid.exit_share.sum("exit") + grid.failed_share, grid.collapse_probability)
 
 
+def test_quantiles_and_means_are_those_of_the_runs():
+    """Ten runs: the third to collapse is the quantile 0.3, and one that comes too late is inf."""
+    values, axes = {"a": 0.0, "R": 1.05, "sync_interval": 8, "learning_rate": 0.01}, {"g": [0.4, 1.0]}
+    grid = ensemble_diagram(
+        ornstein(), values, axes=axes, horizon=60, num_members=10, quantiles=[0.25, 0.3, 0.95], method=EulerMaruyama(4)
+    )
+    for row, g in enumerate(axes["g"]):
+        runs = members(ornstein(), np.full(10, 8.0), 0.01, a=0.0, g=g, R=1.05)
+        runs = Members(runs.parameters, runs.sync_interval, runs.learning_rate, np.arange(10) + 10 * row)
+        clock = compile_model(ornstein()).exits(runs, horizon=60, method=EulerMaruyama(4)).clock
+        steps = np.sort(np.round(clock / 0.01))
+        assert np.array_equal(grid.collapse_step_quantile.values[row], steps[[2, 2, 9]])
+        assert grid.collapse_probability.values[row] == np.isfinite(steps).mean()
+        assert grid.collapse_step_mean.values[row] == pytest.approx(steps[np.isfinite(steps)].mean())
+    assert 0.0 < grid.collapse_probability.values[0] < 1.0
+
+
 def test_interval_of_a_share_covers_as_it_says():
     rng = np.random.default_rng(0)
     for p in (0.02, 0.3, 0.5):

@@ -23,6 +23,7 @@ from meanfield import results
 from meanfield.engine import sweep, sweep_store
 from meanfield.engine.compiled import Adaptive, EulerMaruyama, compile_model
 from meanfield.engine.diagram import phase_diagram
+from meanfield.engine.members import LANES
 from meanfield.engine.members import plan as block_plan
 from meanfield.engine.sweep import SweepPlan, digest, open_sweep, plan_of, run_sweep
 from meanfield.engine.values import RUN, grid_members
@@ -54,14 +55,14 @@ def straight_line(noise: float = 0.0) -> DriftModel:
 
 
 def straight_plan(**changes: Any) -> SweepPlan:
-    axes = {"v": (-1.0, 0.5, 1.0, 2.0), "sync_interval": (4, 16, np.inf), "learning_rate": (1e-3, 1e-2)}
-    return replace(SweepPlan(straight_line(), {"R": 0.7}, axes, horizon=100, shard_size=16), **changes)
+    axes = {"v": (-1.0, 0.5, 1.0, 2.0), "sync_interval": (4, 16, np.inf), "learning_rate": (1e-3, 2e-3, 5e-3, 1e-2)}
+    return replace(SweepPlan(straight_line(), {"R": 0.7}, axes, horizon=100, shard_size=LANES), **changes)
 
 
 def noisy_plan(**changes: Any) -> SweepPlan:
     axes = {"R": (0.05, 0.1), "sync_interval": (2, 8), "v": (0.0, 1.0, 2.0)}
     method = EulerMaruyama(seed=5)
-    plan = SweepPlan(straight_line(0.5), {"learning_rate": 1e-2}, axes, 60, method, num_members=7, shard_size=16)
+    plan = SweepPlan(straight_line(0.5), {"learning_rate": 1e-2}, axes, 60, method, num_members=7, shard_size=LANES)
     return replace(plan, **changes)
 
 
@@ -112,7 +113,7 @@ def test_straight_lines_leave_at_their_distance_over_their_speed(straight: Path)
             np.testing.assert_allclose(cell["cumulative_learning_rate_at_exit"], expected, rtol=ROUNDING)
             steps = np.ceil(round(0.7 / v / rate, 6)) if collapses else np.nan
             np.testing.assert_array_equal(cell["collapse_step"], [steps] * 3)
-    assert int((found["exit"] == 0).sum()) == 6
+    assert int((found["exit"] == 0).sum()) == 9
 
 
 @pytest.mark.parametrize("names", [("sync_interval", "k_w", "rho"), ("k_w", "rho", "sync_interval"), ("k_w", "rho")])
@@ -138,7 +139,7 @@ def test_shards_cover_every_member_once_in_whole_blocks(small: SweepPlan) -> Non
     assert [shard.index for shard in shards] == list(range(16))
     assert [shard.start for shard in shards] == [0, *(shard.stop for shard in shards[:-1])]
     assert shards[-1].stop == small.layout.size == NUM_RUNS
-    assert all(shard.start % 16 == 0 for shard in shards)
+    assert all(shard.start % LANES == 0 for shard in shards)
     assert len(straight_plan(shard_size=1024).layout.shards) == 1
 
 
@@ -150,7 +151,7 @@ def test_a_sweep_has_the_bits_of_the_phase_diagram(small: SweepPlan, whole: Path
     assert 0.2 < float((found["exit"] == 0).mean()) < 0.8
 
 
-@pytest.mark.parametrize("size", [16, 48, 8192])
+@pytest.mark.parametrize("size", [LANES, 3 * LANES, 8192])
 def test_neither_order_nor_size_of_the_shards_changes_a_bit(tmp_path: Path, size: int) -> None:
     def shuffled(shards: list[Shard]) -> list[Shard]:
         return random.Random(size).sample(shards, len(shards))
@@ -168,7 +169,7 @@ def test_a_member_depends_on_its_block_so_blocks_must_not_move(small: SweepPlan)
     moved = compiled.exits(small.members(last - 312, last), horizon=small.horizon).clock
     fired = np.isfinite(kept) & np.isfinite(moved)
     assert fired.sum() > 100
-    assert (kept[fired] != moved[fired]).mean() > 0.5
+    assert (kept[fired] != moved[fired]).mean() > 0.25
     np.testing.assert_allclose(kept[fired], moved[fired], rtol=1e-3)
 
 
@@ -207,8 +208,8 @@ def test_what_is_not_done_is_unknown(tmp_path: Path) -> None:
     found = open_sweep(path)
     assert sweep_store.done_flags(path).tolist() == [False, True]
     unknown = found["outcome"] == Outcome.UNKNOWN.code
-    assert int(unknown.sum()) == 16
-    assert bool(unknown.sel(sync_interval=[4.0, 16.0]).stack(cell=[...]).sum() == 16)
+    assert int(unknown.sum()) == LANES
+    assert bool(unknown.sel(sync_interval=[4.0, 16.0]).stack(cell=[...]).sum() == LANES)
     for name, value in {"exit": -1, "simulated": 0}.items():
         assert (found[name].values[unknown] == value).all()
     for name in ("collapse_step", "cumulative_learning_rate_at_exit"):
@@ -279,7 +280,7 @@ BAD: dict[str, tuple[Mapping[str, Any], str]] = {
     "horizon": ({"horizon": 0}, "horizon must be an integer >= 1, got 0"),
     "members": ({"num_members": 2}, "num_members must be 1 for a model without noise, got 2"),
     "no members": ({"num_members": 0}, "num_members must be an integer >= 1, got 0"),
-    "shard": ({"shard_size": 40}, "shard_size must be whole blocks of 16, got 40. Use 16384."),
+    "shard": ({"shard_size": 40}, "shard_size must be whole blocks of 32, got 40. Use 16384."),
 }
 
 
@@ -311,7 +312,7 @@ OTHER_PLANS: dict[str, tuple[Mapping[str, Any], str]] = {
         "its axes v is [-1.0, 0.5, 1.0, 2.0], got [0.5, 1.0]",
     ),
     "method": ({"method": Adaptive(1e-7)}, "its method tolerance is 1e-06, got 1e-07"),
-    "shards": ({"shard_size": 32}, "its shard_size is 16, got 32"),
+    "shards": ({"shard_size": 64}, "its shard_size is 32, got 64"),
     "no axis": (
         {"values": {"R": 0.7, "v": 1.0}, "axes": {name: straight_plan().axes[name] for name in RUN}},
         "its values v is None, got 1.0",
@@ -361,7 +362,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no chunk": (lambda path: (path / "code/c/1").unlink(), "its shard 1 cannot be read (ValueError: it has no code"),
     "no clock": (lambda path: (path / "clock/c/1").unlink(), "(ValueError: its clocks do not fit its codes)"),
     "no such exit": (lambda path: write(path, "code", 1), "(ValueError: it has no code, or one that no member"),
-    "a wrong clock": (lambda path: write(path, "clock", np.nan), "its shard 1 cannot be read (ValueError: its clocks"),
+    "a wrong clock": (lambda path: write(path, "clock", np.nan), "its shard 0 cannot be read (ValueError: its clocks"),
     "cut done": (lambda path: (path / "done/c/0").write_bytes(b"cut"), "its array done cannot be read"),
     "no done": (lambda path: shutil.rmtree(path / "done"), "its array done cannot be read (FileNotFoundError"),
     "no array": (

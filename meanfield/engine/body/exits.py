@@ -9,7 +9,7 @@ from meanfield.engine.body.rows import (
     EXCESS,
     FALL,
     FINAL,
-    K1,
+    GOING,
     K7,
     LANES,
     LATER,
@@ -19,7 +19,6 @@ from meanfield.engine.body.rows import (
     NEW,
     PRODUCT,
     RISE,
-    STATE,
     TOP,
     _outer,
 )
@@ -39,7 +38,6 @@ def _look(w, h, lane):
     the point where the two tangents meet, and the closer look decides.
     """
     within(w, NEW, LATER, lane)
-    rates(w, STATE, K1, RISE, lane)
     rates(w, NEW, K7, FALL, lane)
     near = 0.0
     for i in range(NUM_WITHIN):
@@ -123,15 +121,13 @@ def _stop(w, rows, clock, code, lane):
         w[(FINAL + i) * LANES + lane] = w[(rows + i) * LANES + lane]
     w[CLOCK * LANES + lane] = clock
     w[CODE * LANES + lane] = code
+    w[GOING * LANES] -= w[LIVE * LANES + lane]
     w[LIVE * LANES + lane] = 0.0
 
 
-@_outer
-def _any_live(w, lanes):
-    live = 0.0
-    for lane in range(lanes):
-        live = max(live, w[LIVE * LANES + lane])
-    return live > 0.0
+@_inner
+def _any_live(w):
+    return w[GOING * LANES] > 0.0
 
 
 @_outer
@@ -165,12 +161,11 @@ def _note(w, rows, clock, lane, path, num_points):
 @_outer
 def _check(w, done, h, lanes):
     """Stop the lanes of which an exit fires in the step just taken, where and as it fires."""
-    near = 0.0
+    near = 0
     for lane in range(lanes):
         _look(w, h, lane)
-    for lane in range(lanes):
-        near = max(near, w[NEAR * LANES + lane])
-    if near > 0.0:
+        near += 1 if w[NEAR * LANES + lane] > 0.0 else 0
+    if near > 0:
         for lane in range(lanes):
             if w[NEAR * LANES + lane] > 0.0:
                 share = _locate(w, h, lane)

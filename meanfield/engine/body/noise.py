@@ -13,7 +13,6 @@ from meanfield.engine.body.rows import (
     FINAL,
     HUGE,
     K1,
-    K2,
     LANES,
     LATER,
     LENGTH,
@@ -23,12 +22,25 @@ from meanfield.engine.body.rows import (
     NUM_ROWS,
     PERIOD,
     SINCE,
+    SPARE,
     STATE,
     STAYED,
     _entry,
     _outer,
 )
-from meanfield.engine.body.sample import NOISY, NUM_NOISY, NUM_STATES, NUM_WITHIN, _inner, flow, noise, within
+from meanfield.engine.body.sample import (
+    NOISY,
+    NUM_MOVING,
+    NUM_NOISY,
+    NUM_STATES,
+    NUM_WITHIN,
+    _inner,
+    flow,
+    follow,
+    noise,
+    within,
+)
+from meanfield.engine.body.step import _now
 from meanfield.engine.body.walk import _arrive, _begin, _load, _sync, _unload
 
 # ---- below this mark: the body ----
@@ -80,7 +92,7 @@ def _draw(w, members, block, draw, seed, lane):
 def _shake(w, members, block, step, root, seed, lanes):
     """Add the noise of one step to NEW: four normal numbers serve four noisy states, or four steps of one."""
     for lane in range(lanes):
-        noise(w, STATE, K2, lane)
+        noise(w, STATE, SPARE, lane)
     for i in range(NUM_NOISY):
         draw = step * NUM_NOISY + i
         if draw % 4 == 0:
@@ -89,7 +101,7 @@ def _shake(w, members, block, step, root, seed, lanes):
         row = NORMAL + draw % 4
         for lane in range(lanes):
             scale = root * w[LENGTH * LANES + lane]
-            w[(NEW + NOISY[i]) * LANES + lane] += scale * w[(K2 + NOISY[i]) * LANES + lane] * w[row * LANES + lane]
+            w[(NEW + NOISY[i]) * LANES + lane] += scale * w[(SPARE + NOISY[i]) * LANES + lane] * w[row * LANES + lane]
 
 
 @_outer
@@ -107,9 +119,11 @@ def _end_cycles(w, lanes):
 def _advance(w, members, block, step, root, seed, lanes):
     """One Euler-Maruyama step of a block, its exits and syncs."""
     for lane in range(lanes):
-        flow(w, STATE, K1, lane)
-    for at in range(NUM_STATES * lanes):
+        flow(w, _now, 0.0, K1, lane)
+    for at in range(NUM_MOVING * lanes):
         w[NEW * LANES + at] = w[STATE * LANES + at] + w[K1 * LANES + at]
+    for lane in range(lanes):
+        follow(w, lane)
     _shake(w, members, block, step, root, seed, lanes)
     beyond = 0.0
     for lane in range(lanes):
@@ -161,7 +175,7 @@ def noisy_exits(
                 ended = w[LIVE * LANES + lane] == 0.0
                 clock = w[LENGTH * LANES + lane] * (step + 1)
                 num_points = _note(w, FINAL if ended else STATE, clock, lane, path, num_points)
-            if not _any_live(w, lanes):
+            if not _any_live(w):
                 break
         for at in range(lanes):
             if w[LIVE * LANES + at] > 0.0:

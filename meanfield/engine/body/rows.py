@@ -6,11 +6,11 @@ SIMD code.
 
 import numba
 
-from meanfield.engine.body.sample import NUM_DERIVED, NUM_EXITS, NUM_INPUTS, NUM_STATES, NUM_WITHIN, _inner
+from meanfield.engine.body.sample import NUM_DERIVED, NUM_EXITS, NUM_INPUTS, NUM_MOVING, NUM_STATES, NUM_WITHIN, _inner
 
 # ---- below this mark: the body ----
 
-LANES = 16
+LANES = 32
 
 # Rows of the workspace.
 INPUTS = 0
@@ -18,14 +18,15 @@ PRODUCT = INPUTS + NUM_INPUTS - 1  # S*eta
 DERIVED = INPUTS + NUM_INPUTS
 LENGTH = DERIVED + NUM_DERIVED  # eta*t that a cycle lasts
 STATE = LENGTH + 1
-STAGE = STATE + NUM_STATES
-NEW = STAGE + NUM_STATES
-SLOPE = NEW + NUM_STATES  # of the seven stages
-K1, K2, K3, K4 = SLOPE, SLOPE + NUM_STATES, SLOPE + 2 * NUM_STATES, SLOPE + 3 * NUM_STATES
-K5, K6, K7 = SLOPE + 4 * NUM_STATES, SLOPE + 5 * NUM_STATES, SLOPE + 6 * NUM_STATES
-LARGEST = SLOPE + 7 * NUM_STATES  # size of each state, for the error
+NEW = STATE + NUM_STATES
+SPARE = NEW + NUM_STATES  # for what a model says of every state
+SLOPE = SPARE + NUM_STATES  # of the seven stages
+K1, K2, K3, K4 = SLOPE, SLOPE + NUM_MOVING, SLOPE + 2 * NUM_MOVING, SLOPE + 3 * NUM_MOVING
+K5, K6, K7 = SLOPE + 4 * NUM_MOVING, SLOPE + 5 * NUM_MOVING, SLOPE + 6 * NUM_MOVING
+LARGEST = SLOPE + 7 * NUM_MOVING  # size of each state, for the error
 ERROR = LARGEST + NUM_STATES
-LIVE = ERROR + 1  # 1 while the lane goes on
+GOING = ERROR + 1  # in its first place: how many lanes go on
+LIVE = GOING + 1  # 1 while the lane goes on
 NEAR = LIVE + 1  # 1 where an exit may lie in the step
 CYCLE = NEAR + 1  # syncs so far
 LAST = CYCLE + 1  # syncs at which the horizon is reached
@@ -61,11 +62,10 @@ def _sign(x):
 @_inner
 def _tanh(x):
     """Branch-free tanh: a Pade quotient at x/16, then four double angles, and one division in all."""
-    y = min(max(x, -20.0), 20.0) * 0.0625
+    y = min(max(x, -20.0), 20.0) * 0.125
     s = y * y
     a = y * (1.0 + s * (17325.0 / 135135.0 + s * (378.0 / 135135.0 + s * (1.0 / 135135.0))))
     b = 1.0 + s * (62370.0 / 135135.0 + s * (3150.0 / 135135.0 + s * (28.0 / 135135.0)))
-    a, b = 2.0 * a * b, a * a + b * b
     a, b = 2.0 * a * b, a * a + b * b
     a, b = 2.0 * a * b, a * a + b * b
     return 2.0 * a * b / (a * a + b * b)

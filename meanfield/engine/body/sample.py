@@ -12,19 +12,20 @@ _inner = numba.njit(
 )
 
 NUM_STATES = 1
-NUM_READ = 1
+NUM_MOVING = 1
+LEADER = (0,)
 NUM_INPUTS = 3
 NUM_DERIVED = 0
 NUM_WITHIN = 1
 NUM_ENDS = 0
 NUM_EXITS = 1
-NUM_CARRIED = 1
+COUNTS = (False,)
 HAS_SOLUTION = False
 NUM_NOISY = 0
 NOISY = (0,)
 CAN_SKIP = False
 
-INPUTS, LENGTH, LANES = 0, 3, 16
+INPUTS, LENGTH, LANES = 0, 3, 32
 
 
 @_inner
@@ -40,9 +41,15 @@ def start(w, source, target, lane):
 
 
 @_inner
-def flow(w, source, target, lane):
-    """d(states)/d(share of a cycle)."""
-    w[target * LANES + lane] = w[LENGTH * LANES + lane] * (-w[INPUTS * LANES + lane] * w[source * LANES + lane])
+def flow(w, at, h, target, lane):
+    """d(states)/d(share of a cycle); `at` says what a state is at a stage of a step h."""
+    w[target * LANES + lane] = w[LENGTH * LANES + lane] * (-w[INPUTS * LANES + lane] * at(w, h, lane))
+
+
+@_inner
+def follow(w, lane):
+    """New values of the states that stand still in a cycle, or move as another does."""
+    return
 
 
 @_inner

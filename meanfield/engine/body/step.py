@@ -16,15 +16,14 @@ from meanfield.engine.body.rows import (
     LENGTH,
     LIVE,
     NEW,
-    STAGE,
     STATE,
     _outer,
 )
-from meanfield.engine.body.sample import HAS_SOLUTION, NUM_READ, NUM_STATES, _inner, flow, solution, within
+from meanfield.engine.body.sample import HAS_SOLUTION, NUM_MOVING, NUM_STATES, _inner, flow, follow, solution, within
 
 # ---- below this mark: the body ----
 
-SAFETY, SLOWEST, FASTEST = 0.9, 0.2, 5.0
+SAFETY, SLOWEST, FASTEST = 0.97, 0.2, 5.0
 ABSOLUTE = 1e-9  # size of a state below which its error no longer counts relative to it
 
 # Dormand and Prince 1980, orders 5 and 4.
@@ -39,77 +38,76 @@ E5, E6, E7 = B5 + 92097 / 339200, B6 - 187 / 2100, -1 / 40
 
 
 @_inner
-def _second(w, h, lane):
-    for i in range(NUM_READ):
-        at = i * LANES + lane
-        w[STAGE * LANES + at] = w[STATE * LANES + at] + h * (A21 * w[K1 * LANES + at])
-    flow(w, STAGE, K2, lane)
+def _now(w, h, at):
+    """A state at the beginning of the step; `at` is its place in a block of rows."""
+    return w[STATE * LANES + at]
 
 
 @_inner
-def _third(w, h, lane):
-    for i in range(NUM_READ):
-        at = i * LANES + lane
-        w[STAGE * LANES + at] = w[STATE * LANES + at] + h * (A31 * w[K1 * LANES + at] + A32 * w[K2 * LANES + at])
-    flow(w, STAGE, K3, lane)
+def _new(w, h, at):
+    """A state at the end of the step."""
+    return w[NEW * LANES + at]
 
 
 @_inner
-def _fourth(w, h, lane):
-    for i in range(NUM_READ):
-        at = i * LANES + lane
-        slope = A41 * w[K1 * LANES + at] + A42 * w[K2 * LANES + at] + A43 * w[K3 * LANES + at]
-        w[STAGE * LANES + at] = w[STATE * LANES + at] + h * slope
-    flow(w, STAGE, K4, lane)
+def _second(w, h, at):
+    """A state at the second stage, and so on."""
+    return w[STATE * LANES + at] + h * (A21 * w[K1 * LANES + at])
 
 
 @_inner
-def _fifth(w, h, lane):
-    for i in range(NUM_READ):
-        at = i * LANES + lane
-        slope = A51 * w[K1 * LANES + at] + A52 * w[K2 * LANES + at] + A53 * w[K3 * LANES + at]
-        w[STAGE * LANES + at] = w[STATE * LANES + at] + h * (slope + A54 * w[K4 * LANES + at])
-    flow(w, STAGE, K5, lane)
+def _third(w, h, at):
+    return w[STATE * LANES + at] + h * (A31 * w[K1 * LANES + at] + A32 * w[K2 * LANES + at])
 
 
 @_inner
-def _sixth(w, h, lane):
-    for i in range(NUM_READ):
-        at = i * LANES + lane
-        slope = A61 * w[K1 * LANES + at] + A62 * w[K2 * LANES + at] + A63 * w[K3 * LANES + at]
-        slope += A64 * w[K4 * LANES + at] + A65 * w[K5 * LANES + at]
-        w[STAGE * LANES + at] = w[STATE * LANES + at] + h * slope
-    flow(w, STAGE, K6, lane)
+def _fourth(w, h, at):
+    slope = A41 * w[K1 * LANES + at] + A42 * w[K2 * LANES + at] + A43 * w[K3 * LANES + at]
+    return w[STATE * LANES + at] + h * slope
+
+
+@_inner
+def _fifth(w, h, at):
+    slope = A51 * w[K1 * LANES + at] + A52 * w[K2 * LANES + at] + A53 * w[K3 * LANES + at]
+    return w[STATE * LANES + at] + h * (slope + A54 * w[K4 * LANES + at])
+
+
+@_inner
+def _sixth(w, h, at):
+    slope = A61 * w[K1 * LANES + at] + A62 * w[K2 * LANES + at] + A63 * w[K3 * LANES + at]
+    slope += A64 * w[K4 * LANES + at] + A65 * w[K5 * LANES + at]
+    return w[STATE * LANES + at] + h * slope
 
 
 @_inner
 def _seventh(w, h, lane):
-    for i in range(NUM_STATES):
+    for i in range(NUM_MOVING):
         at = i * LANES + lane
         slope = B1 * w[K1 * LANES + at] + B3 * w[K3 * LANES + at] + B4 * w[K4 * LANES + at]
         slope += B5 * w[K5 * LANES + at] + B6 * w[K6 * LANES + at]
         w[NEW * LANES + at] = w[STATE * LANES + at] + h * slope
-    flow(w, NEW, K7, lane)
+    follow(w, lane)
+    flow(w, _new, h, K7, lane)
 
 
 @_inner
 def _solved(w, h, lane):
     solution(w, STATE, NEW, lane, h * w[LENGTH * LANES + lane])
-    flow(w, NEW, K7, lane)
+    flow(w, _new, h, K7, lane)
 
 
 @_inner
 def _judge(w, h, tolerance, lane):
     """Mean square of the error of a step over what is allowed; huge where it is no number."""
     total = 0.0
-    for i in range(NUM_STATES):
+    for i in range(NUM_MOVING):
         at = i * LANES + lane
         error = E1 * w[K1 * LANES + at] + E3 * w[K3 * LANES + at] + E4 * w[K4 * LANES + at]
         error += E5 * w[K5 * LANES + at] + E6 * w[K6 * LANES + at] + E7 * w[K7 * LANES + at]
         size = max(w[LARGEST * LANES + at], abs(w[NEW * LANES + at]))
         error = h * error / (tolerance * (size + ABSOLUTE))
         total += error * error
-    total = total / NUM_STATES
+    total = total / max(NUM_MOVING, 1)
     total = total if total < HUGE else HUGE
     w[ERROR * LANES + lane] = total if w[LIVE * LANES + lane] > 0.0 else 0.0
 
@@ -120,11 +118,11 @@ def _alone(w, h, lane):
     if HAS_SOLUTION:
         _solved(w, h, lane)
     else:
-        _second(w, h, lane)
-        _third(w, h, lane)
-        _fourth(w, h, lane)
-        _fifth(w, h, lane)
-        _sixth(w, h, lane)
+        flow(w, _second, h, K2, lane)
+        flow(w, _third, h, K3, lane)
+        flow(w, _fourth, h, K4, lane)
+        flow(w, _fifth, h, K5, lane)
+        flow(w, _sixth, h, K6, lane)
         _seventh(w, h, lane)
     within(w, NEW, LATER, lane)
 
@@ -149,15 +147,15 @@ def _together(w, h, tolerance, lanes):
             w[ERROR * LANES + lane] = lost if w[LIVE * LANES + lane] > 0.0 else 0.0
         return _worst(w, lanes)
     for lane in range(lanes):
-        _second(w, h, lane)
+        flow(w, _second, h, K2, lane)
     for lane in range(lanes):
-        _third(w, h, lane)
+        flow(w, _third, h, K3, lane)
     for lane in range(lanes):
-        _fourth(w, h, lane)
+        flow(w, _fourth, h, K4, lane)
     for lane in range(lanes):
-        _fifth(w, h, lane)
+        flow(w, _fifth, h, K5, lane)
     for lane in range(lanes):
-        _sixth(w, h, lane)
+        flow(w, _sixth, h, K6, lane)
     for lane in range(lanes):
         _seventh(w, h, lane)
     for lane in range(lanes):

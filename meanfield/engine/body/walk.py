@@ -1,5 +1,7 @@
 """From sync to sync until every lane of a block has stopped; cycles that repeat the last one are passed over."""
 
+import math
+
 import numpy as np
 
 from meanfield.engine.body.exits import _any_live, _check, _clock, _farthest, _note, _stop
@@ -12,13 +14,13 @@ from meanfield.engine.body.rows import (
     ERROR,
     EXCESS,
     FAILED,
+    FALL,
     FINAL,
     GAIN,
+    GOING,
     HUGE,
     INPUTS,
     K1,
-    K2,
-    K3,
     K7,
     LANES,
     LARGEST,
@@ -30,6 +32,8 @@ from meanfield.engine.body.rows import (
     NUM_ROWS,
     PRODUCT,
     REACH,
+    RISE,
+    SPARE,
     STATE,
     STAYED,
     TOP,
@@ -38,23 +42,26 @@ from meanfield.engine.body.rows import (
 )
 from meanfield.engine.body.sample import (
     CAN_SKIP,
+    COUNTS,
     HAS_SOLUTION,
-    NUM_CARRIED,
+    LEADER,
     NUM_ENDS,
     NUM_EXITS,
     NUM_INPUTS,
+    NUM_MOVING,
     NUM_STATES,
     NUM_WITHIN,
     derive,
     ends,
     flow,
+    rates,
     reach,
     solution,
     start,
     sync,
     within,
 )
-from meanfield.engine.body.step import FASTEST, SAFETY, SLOWEST, _together
+from meanfield.engine.body.step import FASTEST, SAFETY, SLOWEST, _now, _together
 
 # ---- below this mark: the body ----
 
@@ -68,9 +75,11 @@ def _accept(w, lanes):
     for at in range(NUM_STATES * lanes):
         w[LARGEST * LANES + at] = max(w[LARGEST * LANES + at], abs(w[NEW * LANES + at]))
         w[STATE * LANES + at] = w[NEW * LANES + at]
+    for at in range(NUM_MOVING * lanes):
         w[K1 * LANES + at] = w[K7 * LANES + at]
     for at in range(NUM_WITHIN * lanes):
         w[EXCESS * LANES + at] = w[LATER * LANES + at]
+        w[RISE * LANES + at] = w[FALL * LANES + at]
 
 
 @_outer
@@ -88,11 +97,12 @@ def _cycle(w, first, tolerance, watched, lanes, lane, path, num_points):
     Exits are looked for if `watched`; the path of `lane` is noted as far as `path` has room.
     """
     for other in range(lanes):
-        flow(w, STATE, K1, other)
+        flow(w, _now, 0.0, K1, other)
         within(w, STATE, EXCESS, other)
+        rates(w, STATE, K1, RISE, other)
         within(w, STATE, TOP, other)
     done, h, taken = 0.0, 1.0 if HAS_SOLUTION else first, 0
-    while done < 1.0 and _any_live(w, lanes):
+    while done < 1.0 and _any_live(w):
         left = 1.0 - done
         h = left if h > 0.999 * left else min(h, 0.5 * left)
         worst = _together(w, h, tolerance, lanes)
@@ -112,7 +122,7 @@ def _cycle(w, first, tolerance, watched, lanes, lane, path, num_points):
             clock = w[CLOCK * LANES + lane] if ended else _clock(w, done + h, lane)
             num_points = _note(w, FINAL if ended else NEW, clock, lane, path, num_points)
         _accept(w, lanes)
-        grown = h * min(FASTEST, SAFETY * max(worst, 1e-12) ** -0.1)
+        grown = h * min(FASTEST, SAFETY * (1.0 / math.sqrt(math.sqrt(math.sqrt(max(worst, 1e-12))))))
         first = grown if done == 0.0 else first
         done = 1.0 if h == left else done + h
         h = grown
@@ -158,7 +168,7 @@ def _skip(w, skip, lane):
         now, was = w[(STATE + i) * LANES + lane], w[(BEFORE + i) * LANES + lane]
         w[(GAIN + i) * LANES + lane] = now - was
         w[(BEFORE + i) * LANES + lane] = now
-        if i < NUM_CARRIED and now != was:
+        if not COUNTS[i] and now != was:
             change = max(change, abs(now - was) / max(abs(now), abs(was)))
     w[CHANGE * LANES + lane] = change
     if change > 0.0 and not (change < previous and change * change <= skip * (previous - change)):
@@ -170,9 +180,10 @@ def _skip(w, skip, lane):
         if growth > 0.0:
             cycles = min(cycles, np.floor(-w[(TOP + i) * LANES + lane] / growth) - 1.0)
     if cycles > 0.0:
-        for i in range(NUM_CARRIED, NUM_STATES):
-            w[(STATE + i) * LANES + lane] += cycles * w[(GAIN + i) * LANES + lane]
-            w[(BEFORE + i) * LANES + lane] = w[(STATE + i) * LANES + lane]
+        for i in range(NUM_STATES):
+            if COUNTS[i]:
+                w[(STATE + i) * LANES + lane] += cycles * w[(GAIN + i) * LANES + lane]
+                w[(BEFORE + i) * LANES + lane] = w[(STATE + i) * LANES + lane]
         w[CYCLE * LANES + lane] += cycles
 
 
@@ -198,6 +209,7 @@ def _load(w, inputs, lengths, block, lanes):
             w[(INPUTS + i) * LANES + lane] = inputs[i, block * LANES + lane]
         w[LENGTH * LANES + lane] = lengths[block * LANES + lane]
         w[LIVE * LANES + lane] = 1.0
+        w[GOING * LANES] += 1.0
         derive(w, lane)
 
 
@@ -242,7 +254,7 @@ def exits(inputs, lengths, num_cycles, first, last, lanes, tolerance, skip, cloc
         if path.shape[0] > 0:
             num_points = _note(w, STATE, 0.0, lane, path, 0)
         step = FIRST_STEP
-        while _any_live(w, lanes):
+        while _any_live(w):
             step, num_points = _cycle(w, step, tolerance, True, lanes, lane, path, num_points)
             _turn(w, skip, lanes)
             if path.shape[0] > 0 and w[LIVE * LANES + lane] > 0.0:
@@ -283,14 +295,17 @@ def evaluate(states, inputs, lanes, values):
             member = block * LANES + lane
             for i in range(NUM_STATES):
                 w[(STATE + i) * LANES + lane] = states[i, member]
-            flow(w, STATE, K1, lane)
-            sync(w, STATE, K2, lane)
-            solution(w, STATE, K3, lane, 1.0)
+            flow(w, _now, 0.0, K1, lane)
+            for i in range(NUM_STATES):
+                moves = LEADER[i] >= 0
+                values[member, i] = w[(K1 + LEADER[i]) * LANES + lane] if moves else 0.0
+            sync(w, STATE, NEW, lane)
+            solution(w, STATE, SPARE, lane, 1.0)
             within(w, STATE, LATER, lane)
             ends(w, STATE, TOP, lane)
             for i in range(NUM_STATES):
-                for part in range(3):
-                    values[member, part * NUM_STATES + i] = w[(K1 + part * NUM_STATES + i) * LANES + lane]
+                values[member, NUM_STATES + i] = w[(NEW + i) * LANES + lane]
+                values[member, 2 * NUM_STATES + i] = w[(SPARE + i) * LANES + lane]
             for i in range(NUM_WITHIN):
                 values[member, 3 * NUM_STATES + i] = w[(LATER + i) * LANES + lane]
             for i in range(NUM_ENDS):
