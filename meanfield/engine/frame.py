@@ -16,6 +16,8 @@ from meanfield.grids import Array
 from theory.errors import InputError
 from theory.models.model import DriftModel
 
+ROUNDED = 4.0 * np.finfo(float).eps
+"""Relative error that a root has at least: some roundings."""
 STENCIL = 1e-4
 """Scaled step of the differences by a parameter; four points, so their error is of order 1e-12 and rounding."""
 NEWTON = 1e-10
@@ -202,7 +204,7 @@ class Frame:
             if np.max(np.abs(move)) < NEWTON:
                 left = float(np.max(np.abs(system(point)[0])))
                 error = np.abs(inverse).sum(axis=1) * (self.accuracy(system)(point) + left) * self.scale
-                return point, error, left
+                return point, error + ROUNDED * np.abs(point), left
         return None
 
     def multipliers(self, points: Array) -> tuple[NDArray[np.complex128], Array]:
