@@ -56,11 +56,12 @@ def kernel(start: float, key: str) -> Numbers:
 
     from meanfield.engine.cache import load
 
-    lanes, ones = 16, np.ones(16)
-    inputs = np.asfortranarray([ones, 0.01 * ones, 1e9 * ones, INTERVAL * 0.01 * ones])
+    module = load(key)
+    lanes, ones = module.LANES, np.ones(module.LANES)
+    inputs = np.array([ones, 0.01 * ones, 1e9 * ones, INTERVAL * 0.01 * ones])
     clocks, codes, finals = np.empty(lanes), np.empty(lanes, dtype=np.int8), np.empty((3, lanes))
     numbers = (0, 1, lanes, 1e-6, 0.0)
-    load(key).exits(inputs, inputs[-1].copy(), 200 * ones, *numbers, clocks, codes, finals, 0, np.empty((0, 4)))
+    module.exits(inputs, inputs[-1].copy(), 200 * ones, *numbers, clocks, codes, finals, 0, np.empty((0, 4)))
     return _since(start)
 
 

@@ -21,10 +21,15 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 def run(sets: Sets) -> Array:
     """Return x after the last sync, shape (n,)."""
+    return in_batches(sets, BATCH)
+
+
+def in_batches(sets: Sets, size: int) -> Array:
+    """Return x after the last sync, shape (n,), walked in batches of this size."""
     ordered, place = sets.by_sync_interval()
-    padded = np.pad(np.arange(len(sets)), (0, -len(sets) % BATCH), mode="edge")
+    padded = np.pad(np.arange(len(sets)), (0, -len(sets) % size), mode="edge")
     rows = [ordered.sync_interval[padded], ordered.learning_rate[padded], ordered.gain[padded]]
-    return np.asarray(_batches(*(jnp.asarray(row.reshape(-1, BATCH)) for row in rows))).ravel()[place]
+    return np.asarray(_batches(*(jnp.asarray(row.reshape(-1, size)) for row in rows))).ravel()[place]
 
 
 def _flow(_, states, arguments):
