@@ -1,17 +1,21 @@
 """Generated code against its symbolic expressions, the cache, and the traps of compiled code."""
 
+import ast
 import dataclasses
+import importlib
 import math
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 import sympy as sp
 
+from meanfield.engine import body
 from meanfield.engine.cache import cache_folder, load, store
 from meanfield.engine.compiled import compile_model
 from meanfield.engine.members import LANES
@@ -188,3 +192,19 @@ def test_the_sources_of_different_models_differ():
     names = {generate(model) for model in (burst(), swing(), memory_map(), memory_map(sp.atan), zoo())}
     assert len(names) == 5
     assert b in zoo().parameters
+
+
+def test_the_sample_has_what_a_generated_model_has():
+    """The files of the body are read and checked against the sample; names and arguments must be the generator's."""
+
+    def named(text):
+        tree = ast.parse(text)
+        functions = {
+            node.name: [item.arg for item in node.args.args] for node in tree.body if isinstance(node, ast.FunctionDef)
+        }
+        targets = [node.targets[0] for node in tree.body if isinstance(node, ast.Assign)]
+        return functions, {target.id for target in targets if isinstance(target, ast.Name)}
+
+    sample = named(Path(body.__file__).with_name("sample.py").read_text(encoding="utf-8"))
+    assert sample == named(generate(burst()))
+    assert importlib.import_module("meanfield.engine.body.noise").NUM_ROWS > 0  # imports what it uses
