@@ -1,14 +1,10 @@
-"""State of the explorer -> numbers: the grid of outcomes, the limits of the exits, the boundary of small drift."""
+"""State of the explorer -> numbers: the grid of outcomes, the limits of the exits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import numpy as np
-import sympy as sp
 import xarray as xr
 from numpy.typing import NDArray
 
@@ -17,21 +13,12 @@ from meanfield.explore.presets import model_of
 from meanfield.explore.state import ExplorerState
 from meanfield.grids import Array
 from meanfield.outcomes import Outcome
-from theory.errors import InputError
-from theory.models.cycle import linear_cycle
-from theory.models.model import DriftModel
-from theory.symbols import P, S, eta
+from theory.symbols import S, eta
 
 COARSE = 4
 """Every so many cells a coarse picture has one."""
-BOUNDARY_POINTS = 61
-"""Points of an axis at which the multiplier is looked at; the boundary is interpolated between them."""
 STABLE, FAILED, FIRST_EXIT = 0, 1, 2
 """Kinds of cells in a picture; from the last one on, the exits of the model in their order."""
-_STEEP = 50.0
-"""Logarithm of a multiplier beyond which it is cut off."""
-_ORDER = 14
-"""Of the Taylor series of an exponential, for a norm up to 1: the next term is 1/15!, about 1e-12."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,90 +120,3 @@ def limits(state: ExplorerState) -> tuple[Limit, ...]:
         )
         for item in model.exits
     )
-
-
-def boundary(state: ExplorerState) -> tuple[Array, Array] | None:
-    """Where small drift neither grows nor dies: multiplier 1 of the linearised cycle, with the signals off.
-
-    Parameters
-    ----------
-    state : ExplorerState
-
-    Returns
-    -------
-    (array, array), shape (n,) each, or None
-        Lines in x and y with NaN between them, empty where there is none in the picture; None for a model without a
-        state that feeds back, which has no threshold.
-
-    Source: claim C30 (theory/claims). Error: that of interpolation between `BOUNDARY_POINTS`, below 1 %.
-    """
-    import contourpy
-
-    model = model_of(state.model)
-    if not has_boundary(model):
-        return None
-    x, y = (np.geomspace(*axis.ends, BOUNDARY_POINTS) for axis in (state.x, state.y))
-    mesh = dict(zip((state.x.name, state.y.name), np.meshgrid(x, y), strict=True))
-    growth = _log_multiplier(model, {**state.numbers, **mesh})
-    lines = contourpy.contour_generator(np.log(x), np.log(y), growth).lines(0.0)
-    gap = np.full((1, 2), np.nan)
-    points = np.exp(np.concatenate([gap, *(np.concatenate([line, gap]) for line in lines)])[1:])
-    return points[:, 0], points[:, 1]
-
-
-@cache
-def has_boundary(model: DriftModel) -> bool:
-    """Whether a state of the model feeds back, so that there is a threshold."""
-    try:
-        linear_cycle(model)
-    except InputError:
-        return False
-    return True
-
-
-@cache
-def _jacobians(model: DriftModel) -> Callable[..., Any]:
-    cycle = linear_cycle(model)
-    compiled: Callable[..., Any] = sp.lambdify(
-        (*model.parameters, P), [list(cycle.flow), list(cycle.sync)], modules="numpy"
-    )
-    return compiled
-
-
-def _log_multiplier(model: DriftModel, values: dict[str, Any]) -> Array:
-    """Logarithm of the spectral radius of the cycle map, shape of the broadcast values."""
-    S_, eta_ = values["sync_interval"], values["learning_rate"]
-    shape = np.broadcast_shapes(*(np.shape(value) for value in values.values()))
-    product = np.broadcast_to(S_ * eta_, shape)
-    run = {S: S_, eta: eta_}
-    numbers = [run.get(symbol, values.get(str(symbol))) for symbol in model.parameters]
-    with np.errstate(all="ignore"):
-        flow, sync = (_stacked(items, product.shape) for items in _jacobians(model)(*numbers, product))
-        carried = sync @ exponentials(product[..., None, None] * flow)
-        finite = np.all(np.isfinite(carried), axis=(-2, -1))
-        radius = np.abs(np.linalg.eigvals(np.where(finite[..., None, None], carried, 0.0))).max(axis=-1)
-        return np.where(finite, np.clip(np.log(radius), -_STEEP, _STEEP), _STEEP)
-
-
-def exponentials(matrices: Array) -> Array:
-    """Exponential of every matrix, shape (..., n, n): scaled to a norm up to 1, Taylor series, squared again.
-
-    What scipy.linalg.expm does for one matrix after the other, for all at once; not finite where it overflows.
-    """
-    norms = np.abs(matrices).sum(axis=-1).max(axis=-1)
-    halvings = np.ceil(np.log2(np.maximum(norms, 1.0)))[..., None, None]
-    small = matrices * 0.5**halvings
-    here = np.eye(matrices.shape[-1])
-    found: Array = here + small / _ORDER
-    for order in range(_ORDER - 1, 0, -1):
-        found = here + small @ found / order
-    for done in range(int(halvings.max())):
-        found = np.where(halvings > done, found @ found, found)
-    return found
-
-
-def _stacked(items: list[Any], shape: tuple[int, ...]) -> Array:
-    """Entries of square matrices -> matrices, shape (*shape, n, n)."""
-    size = int(np.sqrt(len(items)))
-    every = np.stack([np.broadcast_to(item, shape) for item in items], axis=-1)
-    return np.asarray(every.reshape(*shape, size, size), dtype=np.float64)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from meanfield import plot_style as style
-from meanfield.explore.compute import FAILED, FIRST_EXIT, STABLE, Limit, Picture, edges, has_boundary
+from meanfield.explore.compute import FAILED, FIRST_EXIT, STABLE, Limit, Picture, edges
 from meanfield.explore.presets import label_of, letter_of, model_of, preset_of
 from meanfield.explore.state import ExplorerState
+from meanfield.explore.threshold import has_boundary
 from meanfield.hybrid import ModelRun
 from meanfield.outcomes import Outcome
 from theory.models.model import WithinExit

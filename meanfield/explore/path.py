@@ -23,6 +23,8 @@ from theory.symbols import P, S, eta, tau
 POINTS = 2000
 """About so many points has a path through a closed solution, and at least two a cycle."""
 MOST_IN_CYCLE = 50
+SAME = 1e-6
+"""Share of a cycle below which two points of a path are the two sides of a sync."""
 
 
 def chosen_run(state: ExplorerState) -> ModelRun | None:
@@ -68,7 +70,7 @@ def _filled(model: DriftModel, values: Mapping[str, float], run: ModelRun, horiz
     """Evaluate the closed solution inside every cycle, up to the exit or the horizon."""
     clocks, product = run.cumulative_learning_rate, values["sync_interval"] * values["learning_rate"]
     end = float(clocks[-1]) if run.exit else horizon * values["learning_rate"]
-    begun = np.concatenate([[True], np.diff(clocks) == 0.0])  # after the start and after each sync
+    begun = np.concatenate([[True], np.diff(clocks) <= SAME * product])  # after the start and after each sync
     starts = clocks[begun]
     shares = np.linspace(0.0, 1.0, int(np.clip(POINTS // starts.size, 2, MOST_IN_CYCLE)))
     since = np.outer(np.clip(end - starts, 0.0, product), shares)

@@ -16,6 +16,7 @@ from meanfield.explore.panels import SMALL, PhasePanel, RunPanel, cell_sentence
 from meanfield.explore.path import chosen_run
 from meanfield.explore.presets import DEFAULT
 from meanfield.explore.state import Axis, ExplorerState
+from meanfield.explore.threshold import boundary
 from theory.errors import InputError
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class Explorer:
 
     def _take(self) -> None:
         """Give the state to every part of the window; nothing is drawn."""
-        self.phase.show(self.state, self.picture, compute.boundary(self.state))
+        self.phase.show(self.state, self.picture, boundary(self.state))
         self.path.show(self.state, chosen_run(self.state), compute.limits(self.state))
         self.controls.show(self.state)
         self._link_text.set_text("")

@@ -12,12 +12,13 @@ from meanfield.explore.compute import FIRST_EXIT, STABLE
 from meanfield.explore.path import chosen_run
 from meanfield.explore.presets import PRESETS, model_of
 from meanfield.explore.state import Axis, ExplorerState
+from meanfield.explore.threshold import boundary, exponentials
 from meanfield.hybrid import model_phase_diagram, simulate_model
 from meanfield.outcomes import Outcome
 from theory.models.cycle import boundary_product
 
-INTERPOLATED = 0.01
-"""Error that the boundary may have between the points where the multiplier is looked at."""
+LOCATED = 1e-6
+"""Error that the boundary may have, of its halvings."""
 WITHOUT_STIFFNESS = [name for name in PRESETS if name not in ("stale-quadratic", "lagged-oscillator")]
 """Models of which the twin can follow every cell: its steps are as long as the cycle is."""
 WITH_THRESHOLD = [name for name in PRESETS if name != "two-constraint"]
@@ -105,29 +106,29 @@ def test_cells_meet_halfway_in_the_logarithm():
 @pytest.mark.parametrize("name", WITH_THRESHOLD)
 def test_the_boundary_over_s_and_eta_is_that_of_the_theory(name):
     state = ExplorerState.of(name)
-    x, y = compute.boundary(state)
+    x, y = boundary(state)
     shown = np.isfinite(x)
-    assert shown.sum() > 50
+    assert shown.sum() > 30
     numbers = {key: state.numbers.get(key, 1e-3) for key in model_of(name).parameter_names}
-    assert np.allclose(x[shown] * y[shown], boundary_product(model_of(name), numbers), rtol=INTERPOLATED)
+    assert np.allclose(x[shown] * y[shown], boundary_product(model_of(name), numbers), rtol=LOCATED)
 
 
 def test_the_boundary_over_two_parameters_is_that_of_the_theory():
     state = ExplorerState.of().with_axis("y", "k_s").with_axis("x", "rho")
     model = model_of(state.model)
     product = state.fixed["sync_interval"] * state.fixed["learning_rate"]
-    x, y = compute.boundary(state)
+    x, y = boundary(state)
     for rho, k_s in np.array([x, y]).T[np.isfinite(x)][::12]:
         values = {**state.numbers, "rho": rho, "k_s": k_s}
         found = boundary_product(model, {key: values[key] for key in model.parameter_names})
-        assert found == pytest.approx(product, rel=INTERPOLATED)
+        assert found == pytest.approx(product, rel=LOCATED)
 
 
 def test_a_model_without_feedback_has_no_boundary_and_one_out_of_the_picture_is_empty():
-    assert compute.boundary(ExplorerState.of("two-constraint")) is None
+    assert boundary(ExplorerState.of("two-constraint")) is None
     state = ExplorerState.of()
     below = state.with_axes(Axis("sync_interval", 1.0, 4.0), Axis("learning_rate", 1e-6, 1e-5))
-    x, y = compute.boundary(below)
+    x, y = boundary(below)
     assert x.size == y.size == 0
 
 
@@ -135,7 +136,7 @@ def test_exponentials_of_many_matrices_are_those_of_scipy():
     rng = np.random.default_rng(7)
     matrices = rng.normal(size=(40, 3, 3)) * np.geomspace(1e-3, 30.0, 40)[:, None, None]
     matrices[0] = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]  # no eigenvectors enough
-    for found, matrix in zip(compute.exponentials(matrices), matrices, strict=True):
+    for found, matrix in zip(exponentials(matrices), matrices, strict=True):
         expected = scipy.linalg.expm(matrix)
         assert np.allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
@@ -166,6 +167,27 @@ def test_a_path_goes_on_to_the_horizon_and_bends_inside_a_cycle(name):
     assert np.all(np.diff(clocks) >= 0.0)
     displacement = np.interp(clocks, expected.cumulative_learning_rate, expected.states["x"])
     assert np.allclose(run.states["x"], displacement, rtol=0.0, atol=2e-2 * np.abs(displacement).max())
+
+
+@pytest.mark.parametrize("name", ["persistent-tanh", "two-constraint"])
+def test_a_path_through_a_closed_solution_shows_every_sync(name):
+    state = dataclasses.replace(ExplorerState.of(name), horizon=395)
+    run, expected = chosen_run(state), twin(state, *state.selected)
+    cycle = state.selected[0] * state.selected[1]
+    middles = cycle * (np.arange(int(run.cumulative_learning_rate[-1] / cycle)) + 0.5)
+    assert middles.size > 10
+    for key, values in run.states.items():
+        found = np.interp(middles, run.cumulative_learning_rate, values)
+        there = np.interp(middles, expected.cumulative_learning_rate, expected.states[key])
+        assert np.allclose(found, there, rtol=0.0, atol=5e-3 * np.abs(there).max())
+
+
+@pytest.mark.parametrize("mu", [0.2, 0.5, 0.95])
+def test_the_boundary_of_the_oscillator_is_right_where_its_multiplier_is_steep(mu):
+    state = ExplorerState.of("lagged-oscillator").with_value("mu", mu)
+    x, y = boundary(state)
+    shown = np.isfinite(x)
+    assert np.allclose(x[shown] * y[shown], (1.0 - mu) / state.numbers["K"], rtol=LOCATED)
 
 
 def test_the_cell_and_the_run_tell_the_same():

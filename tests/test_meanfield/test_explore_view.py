@@ -17,6 +17,7 @@ from meanfield.explore.panels import cell_sentence, exit_colours
 from meanfield.explore.path import chosen_run
 from meanfield.explore.presets import PRESETS, range_of
 from meanfield.explore.state import Axis, ExplorerState
+from meanfield.explore.threshold import boundary
 from meanfield.explore.view import SIZE, Explorer, first_state
 from meanfield.outcomes import Outcome
 from theory.errors import InputError
@@ -244,7 +245,7 @@ def test_what_the_engine_refuses_is_said_and_not_shown(explorer, monkeypatch):
 
 def test_the_boundary_of_small_drift_lies_over_the_picture(explorer):
     x, y = explorer.phase.line.get_data()
-    expected = compute.boundary(SMALL)
+    expected = boundary(SMALL)
     assert np.array_equal(x, expected[0], equal_nan=True)
     assert np.array_equal(y, expected[1], equal_nan=True)
     assert explorer.phase.line.get_zorder() > explorer.phase.mesh.get_zorder()
