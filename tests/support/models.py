@@ -26,6 +26,20 @@ def memory_map(saturated=sp.tanh):
     )
 
 
+def fast_and_slow():
+    """x' = u; at a sync u goes half of its way to s, and s the share b of its way to 1, from 1 - a."""
+    u, s = sp.symbols("u s", real=True)
+    return DriftModel(
+        "fast and slow",
+        (u, s, x),
+        (a, b, g, R),
+        (sp.Integer(0), sp.Integer(0), u),
+        ((u + s) / 2, s + b * (1 - s), x),
+        (1 - a + g, 1 - a, sp.Integer(0)),
+        (WithinExit("region", sp.Abs(x), R),),
+    )
+
+
 def swing():
     """x'' = -a**2*x from x = 0 at speed b*a: x = b*sin(a*tau), and a sync changes nothing. Exits above R and Q."""
     return DriftModel(

@@ -12,7 +12,7 @@ from meanfield import kernels
 from meanfield.engine.compiled import Adaptive, CompiledModel, EulerMaruyama, compile_model
 from meanfield.engine.members import LANES, Members, plan
 from meanfield.hybrid import FAILED, STAYED, model_phase_diagram
-from tests.support.models import burst, members, memory_map, ornstein, swing
+from tests.support.models import burst, fast_and_slow, members, memory_map, ornstein, swing
 from tests.support.references import exit_clock, memory_path
 from theory.errors import InputError
 from theory.models.builders import lagged_oscillator, persistent_drift, stale_quadratic, two_constraint
@@ -253,6 +253,19 @@ def test_a_bottleneck_is_not_taken_for_a_fixed_point():
         left = whole.code >= 0
         assert left.any()
         assert np.allclose(quick.clock[left], whole.clock[left], rtol=GLOBAL * tolerance)
+
+
+@pytest.mark.parametrize("rate", [1e-2, 1e-4, 1e-6])
+def test_a_slow_change_behind_a_fast_one_is_waited_for(rate):
+    """u halves its distance to s while s itself creeps: the series of u is not yet the whole story."""
+    compiled = compile_model(fast_and_slow())
+    start = np.geomspace(1e-9, 1.0, LANES)  # how far u begins from s
+    runs = members(compiled.model, 1.0, 1.0, a=np.array([[0.3], [1e-3], [1e-6]]), b=rate, g=start, R=12_000.0)
+    whole = compiled.exits(runs, horizon=20_000, method=EVERY)
+    assert np.all(whole.code >= 0)
+    for tolerance in (1e-4, 1e-6, 1e-8):
+        quick = compiled.exits(runs, horizon=20_000, method=Adaptive(tolerance))
+        assert np.max(np.abs(quick.clock / whole.clock - 1.0)) < tolerance
 
 
 def test_a_memory_that_alternates_is_walked_to_the_end():

@@ -31,6 +31,7 @@ from meanfield.engine.body.rows import (
     NEW,
     NUM_ROWS,
     PRODUCT,
+    RATIO,
     REACH,
     RISE,
     SPARE,
@@ -68,6 +69,7 @@ from meanfield.engine.body.step import FASTEST, SAFETY, SLOWEST, _now, _together
 FIRST_STEP = 0.1
 SMALLEST_STEP = 1e-10
 MOST_STEPS = 100_000
+STEADY = 0.1  # by how much a ratio may move, as a share of its distance from one
 
 
 @_outer
@@ -158,23 +160,36 @@ def _sync(w, lane):
 
 
 @_outer
-def _skip(w, skip, lane):
-    """Pass over the cycles that repeat the last one, as far as no exit can fire in them.
+def _settled(w, skip, cycles, lane):
+    """Whether all that is carried stays as it is for so many cycles, to a relative `skip`, each state by itself.
 
-    What is carried changes by less from sync to sync; the rest of a geometric series must be below `skip`, relative.
+    Either its last change, once a cycle, is too little; or its changes are a geometric series, whose ratio no longer
+    moves, and the rest of that series is too little.
     """
-    change, previous = 0.0, w[CHANGE * LANES + lane]
+    settled = True
     for i in range(NUM_STATES):
         now, was = w[(STATE + i) * LANES + lane], w[(BEFORE + i) * LANES + lane]
         w[(GAIN + i) * LANES + lane] = now - was
         w[(BEFORE + i) * LANES + lane] = now
-        if not COUNTS[i] and now != was:
-            change = max(change, abs(now - was) / max(abs(now), abs(was)))
-    w[CHANGE * LANES + lane] = change
-    if change > 0.0 and not (change < previous and change * change <= skip * (previous - change)):
+        if not COUNTS[i]:
+            change = abs(now - was) / max(abs(now), abs(was)) if now != was else 0.0
+            previous, ratio = w[(CHANGE + i) * LANES + lane], w[(RATIO + i) * LANES + lane]
+            w[(CHANGE + i) * LANES + lane] = change
+            w[(RATIO + i) * LANES + lane] = change / previous if previous > 0.0 else np.inf
+            moved = abs(w[(RATIO + i) * LANES + lane] - ratio)
+            ratio = w[(RATIO + i) * LANES + lane]
+            series = ratio < 1.0 and moved <= STEADY * (1.0 - ratio) and change * ratio <= skip * (1.0 - ratio)
+            settled = settled and (series or change * cycles <= skip)
+    return settled
+
+
+@_outer
+def _skip(w, skip, lane):
+    """Pass over the cycles that repeat the last one, as far as no exit can fire in them."""
+    cycles = w[LAST * LANES + lane] - w[CYCLE * LANES + lane]
+    if not _settled(w, skip, cycles, lane):
         return
     reach(w, STATE, GAIN, REACH, lane)
-    cycles = w[LAST * LANES + lane] - w[CYCLE * LANES + lane]
     for i in range(NUM_EXITS):
         growth = w[(REACH + i) * LANES + lane]
         if growth > 0.0:
@@ -216,12 +231,12 @@ def _load(w, inputs, lengths, block, lanes):
 @_outer
 def _begin(w, lanes):
     for lane in range(lanes):
-        w[CHANGE * LANES + lane] = 0.0
         start(w, STATE, STATE, lane)
         for i in range(NUM_STATES):
             at = i * LANES + lane
             w[LARGEST * LANES + at] = abs(w[STATE * LANES + at])
             w[BEFORE * LANES + at] = w[STATE * LANES + at]
+            w[RATIO * LANES + at] = np.inf
         _arrive(w, 0.0, lane)
 
 
