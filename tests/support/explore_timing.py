@@ -47,15 +47,18 @@ def measured(act, repeats):
         begun = time.perf_counter()
         act(turn)
         times.append(1e3 * (time.perf_counter() - begun))
-    return f"{statistics.median(times):6.0f} ms median, {max(times):6.0f} ms worst of {repeats}"
+    return worded(times)
+
+
+def worded(times):
+    return f"{statistics.median(times):6.0f} ms median, {max(times):6.0f} ms worst of {len(times)}"
 
 
 def report(model, cells, repeats):
     begun = time.perf_counter()
     explorer = Explorer(FigureCanvasAgg(Figure(figsize=SIZE)).figure, big_state(model, cells))
     explorer.figure.canvas.draw()
-    rows, columns = explorer.picture.kind.shape
-    print(f"{model}, {columns} x {rows} cells, opened in {time.perf_counter() - begun:.1f} s")
+    opened = time.perf_counter() - begun
     name = next(iter(explorer.controls.sliders))
 
     def jump(turn):
@@ -78,15 +81,20 @@ def report(model, cells, repeats):
         released.append(1e3 * (time.perf_counter() - begun))
 
     released = []
-    print("  slider set, full picture  ", measured(jump, repeats))
+    lines = [f"slider set, full picture  {measured(jump, repeats)}"]
     mouse(explorer, "button_press_event", on_slider(explorer, name, 0.3))
-    print("  slider held, coarse       ", measured(drag, repeats))
+    lines.append(f"slider held, coarse       {measured(drag, repeats)}")
     mouse(explorer, "button_release_event", on_slider(explorer, name, 0.3))
     measured(let_go, repeats)
-    print(f"  slider let go, full        {statistics.median(released):6.0f} ms median, {max(released):6.0f} ms worst")
-    print("  click, path of the run    ", measured(click, repeats))
-    print("  mouse over a cell         ", measured(hover, repeats))
-    print("  canvas alone              ", measured(lambda turn: explorer.figure.canvas.draw(), repeats))
+    lines += [
+        f"slider let go, full       {worded(released)}",
+        f"click, path of the run    {measured(click, repeats)}",
+        f"mouse over a cell         {measured(hover, repeats)}",
+        f"canvas alone              {measured(lambda _: explorer.figure.canvas.draw(), repeats)}",
+    ]
+    rows, columns = explorer.picture.kind.shape
+    heading = f"{model}, {columns} x {rows} cells, opened in {opened:.1f} s"
+    return "\n  ".join([heading, *lines])
 
 
 def main():
@@ -96,7 +104,7 @@ def main():
     parser.add_argument("--models", nargs="+", default=list(PRESETS))
     given = parser.parse_args()
     for model in given.models:
-        report(model, given.cells, given.repeats)
+        print(report(model, given.cells, given.repeats), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

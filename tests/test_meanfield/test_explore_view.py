@@ -10,9 +10,11 @@ from matplotlib.backend_bases import MouseEvent
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.image import imread
 
 from meanfield import plot_style
 from meanfield.explore import compute
+from meanfield.explore.history import History
 from meanfield.explore.panels import cell_sentence, exit_colours
 from meanfield.explore.path import chosen_run
 from meanfield.explore.presets import PRESETS, range_of
@@ -25,9 +27,17 @@ from theory.errors import InputError
 SMALL = dataclasses.replace(ExplorerState.of(), cells=24, horizon=400)
 
 
-@pytest.fixture
-def explorer():
+@pytest.fixture(scope="module")
+def window():
     return opened(SMALL)
+
+
+@pytest.fixture
+def explorer(window):
+    """The window of all tests, put back to its first state: a new one takes a third of a second."""
+    window.commit(SMALL)
+    window.history = History(SMALL)
+    return window
 
 
 @pytest.fixture
@@ -117,6 +127,7 @@ def test_a_click_computes_no_picture_again(explorer, monkeypatch):
 def test_a_click_is_left_to_a_tool_that_has_the_mouse(explorer):
     explorer.figure.canvas.widgetlock(explorer)
     click(explorer, explorer.phase.axes, (0.3, 0.3))
+    explorer.figure.canvas.widgetlock.release(explorer)
     assert explorer.state == SMALL
 
 
@@ -159,10 +170,8 @@ def test_what_is_drawn_over_the_rest_is_what_a_whole_drawing_shows(explorer):
 
 def test_a_saved_picture_shows_what_the_window_shows(explorer, tmp_path):
     explorer.figure.savefig(tmp_path / "a.png", dpi=50)
-    from matplotlib.image import imread
-
     saved = np.rint(255 * imread(tmp_path / "a.png")).astype(int)
-    assert np.abs(saved - pixels(explorer)).mean() < 0.2  # the line under the picture is drawn twice when saved
+    assert np.array_equal(saved, pixels(explorer))
 
 
 def test_the_mouse_over_a_cell_says_what_becomes_of_its_run(explorer):
@@ -311,4 +320,5 @@ def test_a_canvas_that_cannot_restore_is_drawn_as_a_whole(monkeypatch):
     monkeypatch.undo()
     quick = opened(SMALL)
     quick.controls.sliders["k_s"].set_val(0.9)
-    assert np.abs(plain.astype(int) - pixels(quick)).mean() < 0.2
+    different = np.any(plain != pixels(quick), axis=-1)
+    assert np.mean(different) < 2e-3  # frames and panels lie over one another in another order
