@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from benchmarks.ours import walk
 from benchmarks.toy import NEVER, RTOL, Array, Sets
-from meanfield.engine.compiled import SKIP
 
 
 def run(sets: Sets) -> Array:
     """Return x after the last sync, shape (n,)."""
-    return walk(sets, NEVER, SKIP * RTOL)[0]
+    return walk(sets, NEVER, RTOL)[0]
 
 
 def exits(sets: Sets, radius: float) -> Array:
     """Return eta*t where abs(x) = radius, inf where it is not reached; shape (n,)."""
-    return walk(sets, radius, SKIP * RTOL)[1]
+    return walk(sets, radius, RTOL)[1]

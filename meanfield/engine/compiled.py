@@ -24,8 +24,6 @@ from theory.models.model import DriftModel, WithinExit
 
 TOLERANCE = 1e-6
 """Default of the relative error of a step in every state."""
-SKIP = 0.1
-"""Cycles are passed over once what they carry is settled to this share of the tolerance."""
 FIRST_POINTS = 4096
 """Points of a path for which there is room at first; a longer one is walked twice."""
 
@@ -239,7 +237,7 @@ class CompiledModel:
         filled = (walk.clocks, walk.codes, walk.finals, lane, path)
         if isinstance(method, Adaptive):
             lengths, cycles = np.minimum(S, walk.horizon) * eta, np.maximum(1.0, np.ceil(walk.horizon / S))
-            skip = 0.0 if method.every_cycle else SKIP * method.tolerance
+            skip = 0.0 if method.every_cycle else method.tolerance
             num_points = self._module.exits(
                 blocks.inputs, lengths, cycles, first, last, LANES, method.tolerance, skip, *filled
             )

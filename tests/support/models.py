@@ -27,15 +27,20 @@ def memory_map(saturated=sp.tanh):
 
 
 def fast_and_slow():
-    """x' = u; at a sync u goes half of its way to s, and s the share b of its way to 1, from 1 - a."""
-    u, s = sp.symbols("u s", real=True)
+    """At a sync u goes half of its way to s, and s the share b of its way to 1, from 1 - a; x' = u. u begins at s + g.
+
+    The states are p = u + s and q = u + 2*s, so that each holds the fast change and the slow one.
+    """
+    p, q = sp.symbols("p q", real=True)
+    u, s = 2 * p - q, q - p
+    after_u, after_s = (u + s) / 2, s + b * (1 - s)
     return DriftModel(
         "fast and slow",
-        (u, s, x),
+        (p, q, x),
         (a, b, g, R),
         (sp.Integer(0), sp.Integer(0), u),
-        ((u + s) / 2, s + b * (1 - s), x),
-        (1 - a + g, 1 - a, sp.Integer(0)),
+        (after_u + after_s, after_u + 2 * after_s, x),
+        (2 * (1 - a) + g, 3 * (1 - a) + g, sp.Integer(0)),
         (WithinExit("region", sp.Abs(x), R),),
     )
 

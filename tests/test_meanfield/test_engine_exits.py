@@ -6,6 +6,7 @@ import math
 import numba
 import numpy as np
 import pytest
+import scipy.optimize
 import sympy as sp
 
 from meanfield import kernels
@@ -266,6 +267,18 @@ def test_a_slow_change_behind_a_fast_one_is_waited_for(rate):
     for tolerance in (1e-4, 1e-6, 1e-8):
         quick = compiled.exits(runs, horizon=20_000, method=Adaptive(tolerance))
         assert np.max(np.abs(quick.clock / whole.clock - 1.0)) < tolerance
+
+
+def test_what_leaves_an_unstable_fixed_point_is_not_taken_for_settled():
+    """A part in 1e10 beside it the memory moves by next to nothing, but by more from cycle to cycle."""
+    h, b = -0.1, 2.0
+    unstable = scipy.optimize.brentq(lambda u: math.tanh(h + b * u) - u, 0.01, 0.3, xtol=1e-15)
+    assert b * (1.0 - unstable**2) > 1.5
+    runs = members(memory_map(), 1.0, 1.0, h=h, b=b, u0=unstable * (1.0 + 1e-10), R=500.0)
+    quick = compile_model(memory_map()).exits(runs, horizon=1000)
+    whole = compile_model(memory_map()).exits(runs, horizon=1000, method=EVERY)
+    assert whole.clock[0] < 700.0
+    assert quick.clock == pytest.approx(whole.clock, rel=1e-5)
 
 
 def test_a_memory_that_alternates_is_walked_to_the_end():

@@ -31,7 +31,6 @@ from meanfield.engine.body.rows import (
     NEW,
     NUM_ROWS,
     PRODUCT,
-    RATIO,
     REACH,
     RISE,
     SPARE,
@@ -69,7 +68,6 @@ from meanfield.engine.body.step import FASTEST, SAFETY, SLOWEST, _now, _together
 FIRST_STEP = 0.1
 SMALLEST_STEP = 1e-10
 MOST_STEPS = 100_000
-STEADY = 0.1  # by how much a ratio may move, as a share of its distance from one
 
 
 @_outer
@@ -161,25 +159,19 @@ def _sync(w, lane):
 
 @_outer
 def _settled(w, skip, cycles, lane):
-    """Whether all that is carried stays as it is for so many cycles, to a relative `skip`, each state by itself.
+    """Whether all that is carried stays as it is for so many cycles, to a relative `skip`.
 
-    Either its last change, once a cycle, is too little; or its changes are a geometric series, whose ratio no longer
-    moves, and the rest of that series is too little.
+    A state has settled if its change from sync to sync does not grow, and once a cycle comes to less than that.
     """
     settled = True
     for i in range(NUM_STATES):
         now, was = w[(STATE + i) * LANES + lane], w[(BEFORE + i) * LANES + lane]
         w[(GAIN + i) * LANES + lane] = now - was
         w[(BEFORE + i) * LANES + lane] = now
-        if not COUNTS[i]:
-            change = abs(now - was) / max(abs(now), abs(was)) if now != was else 0.0
-            previous, ratio = w[(CHANGE + i) * LANES + lane], w[(RATIO + i) * LANES + lane]
+        if not COUNTS[i] and now != was:
+            change = abs(now - was) / max(abs(now), abs(was))
+            settled = settled and change <= w[(CHANGE + i) * LANES + lane] and change * cycles <= skip
             w[(CHANGE + i) * LANES + lane] = change
-            w[(RATIO + i) * LANES + lane] = change / previous if previous > 0.0 else np.inf
-            moved = abs(w[(RATIO + i) * LANES + lane] - ratio)
-            ratio = w[(RATIO + i) * LANES + lane]
-            series = ratio < 1.0 and moved <= STEADY * (1.0 - ratio) and change * ratio <= skip * (1.0 - ratio)
-            settled = settled and (series or change * cycles <= skip)
     return settled
 
 
@@ -236,7 +228,6 @@ def _begin(w, lanes):
             at = i * LANES + lane
             w[LARGEST * LANES + at] = abs(w[STATE * LANES + at])
             w[BEFORE * LANES + at] = w[STATE * LANES + at]
-            w[RATIO * LANES + at] = np.inf
         _arrive(w, 0.0, lane)
 
 
