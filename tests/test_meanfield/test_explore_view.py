@@ -169,9 +169,11 @@ def test_what_is_drawn_over_the_rest_is_what_a_whole_drawing_shows(explorer):
 
 
 def test_a_saved_picture_shows_what_the_window_shows(explorer, tmp_path):
+    explorer.figure.canvas.draw()
+    shown = pixels(explorer)
     explorer.figure.savefig(tmp_path / "a.png", dpi=50)
     saved = np.rint(255 * imread(tmp_path / "a.png")).astype(int)
-    assert np.array_equal(saved, pixels(explorer))
+    assert np.array_equal(saved, shown)
 
 
 def test_the_mouse_over_a_cell_says_what_becomes_of_its_run(explorer):
