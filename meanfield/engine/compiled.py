@@ -156,7 +156,8 @@ class CompiledModel:
         Returns
         -------
         ModelRun
-            One point after each step and each sync, up to the exit.
+            One point after each step and each sync, up to the exit or the last step before the horizon. Cycles that
+            are passed over have none, unless the method walks every cycle.
 
         Raises
         ------

@@ -27,7 +27,8 @@ def trajectory(
     Returns
     -------
     ModelRun
-        With one point after each step of the integrator and each sync, up to the exit.
+        With one point after each step of the integrator and each sync, up to the exit or the last step before the
+        horizon. Every cycle is walked, so the exit may differ from that of a diagram within the tolerance.
 
     Raises
     ------
@@ -37,6 +38,5 @@ def trajectory(
     Source: claim C30 (theory/claims); the exit is located to the rounding of the step it lies in.
     """
     grid_of(model, values, {})
-    return compile_model(model).replay(
-        members_of(model, values), 0, horizon=horizon, method=None if model.noise else Adaptive(tolerance)
-    )
+    method = None if model.noise else Adaptive(tolerance, every_cycle=True)
+    return compile_model(model).replay(members_of(model, values), 0, horizon=horizon, method=method)

@@ -131,3 +131,11 @@ def test_a_grid_that_cannot_be_is_refused(values, axes, words):
 def test_a_run_by_name_takes_every_name_once():
     with pytest.raises(InputError, match="memory map: values must give every parameter, got none for sync_interval"):
         trajectory(memory_map(), {"h": 0.0, "b": 1.0, "u0": 0.1, "R": 1.0, "learning_rate": 0.1}, horizon=10)
+
+
+def test_the_path_of_a_run_has_every_cycle():
+    values = {"G_upd": 1.0, "R_batch": 0.3, "R_crit": 8.0, "sync_interval": 16, "learning_rate": 1e-3}
+    run = trajectory(two_constraint(), values, horizon=2000)
+    syncs = np.flatnonzero(np.diff(run.cumulative_learning_rate) == 0.0)
+    assert run.cumulative_learning_rate[syncs] == pytest.approx(16e-3 * np.arange(1, 125), rel=1e-12)
+    assert np.all(run.states["d"][syncs + 1] == 0.0)

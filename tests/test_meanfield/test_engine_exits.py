@@ -187,6 +187,7 @@ def test_the_path_of_a_member_is_exact_and_ends_at_its_exit():
     clock = path.cumulative_learning_rate
     assert np.allclose(path.states["x"], np.sin(runs.parameters[0, 17] * clock), atol=1e-7)
     assert np.all(np.diff(clock) >= 0.0)
+    assert np.sum(np.diff(clock) == 0.0) == np.floor(clock[-1] / 0.1)  # the same clock before and after each sync
     assert clock[-1] == found.clock[17]  # the same bits
     assert path.states["x"][-1] == found.states[0, 17]
     assert (path.exit, path.collapse_step) == ("above", math.ceil(found.clock[17] / 0.01 * (1 - 1e-10)))

@@ -143,9 +143,8 @@ def _farthest(w, rows, num_exits, lane):
 @_outer
 def _clock(w, share, lane):
     """eta*t at a share of the present cycle."""
-    synced = w[CYCLE * LANES + lane]
-    elapsed = synced * w[PRODUCT * LANES + lane] if synced > 0.0 else 0.0
-    return elapsed + share * w[LENGTH * LANES + lane]
+    synced = w[CYCLE * LANES + lane]  # 0 in an open cycle, whose S*eta may be inf
+    return (synced + share) * w[PRODUCT * LANES + lane] if synced > 0.0 else share * w[LENGTH * LANES + lane]
 
 
 @_outer
