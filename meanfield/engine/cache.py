@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import pickle
 import platform
 import sys
 from importlib import metadata
@@ -87,4 +88,21 @@ def load(key: str) -> ModuleType:
     except BaseException:
         del sys.modules[key]
         raise
+    _drop_broken(path)
     return module
+
+
+def _drop_broken(path: Path) -> None:
+    """Delete machine code that cannot be read, such as a file cut short: Numba would fail on it, not compile again.
+
+    To be called with the module loaded, for the code refers to it.
+    """
+    files = sorted((path.parent / "__pycache__").glob(f"{path.stem}.*.nb[ic]"))
+    try:
+        for file in files:
+            with file.open("rb") as stream:
+                while stream.peek(1):
+                    pickle.load(stream)
+    except Exception:  # unpickling fails in as many ways as there are bytes
+        for file in files:
+            file.unlink(missing_ok=True)

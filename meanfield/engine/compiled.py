@@ -252,15 +252,15 @@ class CompiledModel:
         return int(num_points)
 
     def _sorted_out(self, walk: _Walk, places: NDArray[np.int64]) -> Exits:
-        """Take members from their places, with the model's own numbers of exits; an exit after the horizon is none."""
+        """Take members from their places, with the model's own numbers of exits; after the horizon nothing counts."""
         kinds = [isinstance(item, WithinExit) for item in self.model.exits]
         order = [index for kind in (True, False) for index, within in enumerate(kinds) if within is kind]
         numbers = np.array([*order, FAILED, STAYED], dtype=np.int8)
         clock, code = walk.clocks[places], numbers[walk.codes[places]]
         late = np.ceil(clock / walk.blocks.learning_rate[places] * (1.0 - STEP_TOLERANCE)) > walk.horizon
         rows = [state_order(self.model).index(state) for state in self.model.states]
-        stayed = np.where(late & (code >= 0), np.int8(STAYED), code)
-        return Exits(np.where(late, np.inf, clock), stayed, walk.finals[rows][:, places])
+        ended = np.where(late, np.int8(STAYED), code)
+        return Exits(np.where(ended >= 0, clock, np.inf), ended, walk.finals[rows][:, places])
 
 
 @cache

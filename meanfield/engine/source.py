@@ -79,6 +79,18 @@ class _Printer(PythonCodePrinter):  # type: ignore[misc]  # sympy is untyped
     _print_Abs = _print_Function
     _print_sign = _print_Function
 
+    def _print_Max(self, expr: sp.Max) -> str:  # noqa: N802
+        return self._nested("_larger", expr)
+
+    def _print_Min(self, expr: sp.Min) -> str:  # noqa: N802
+        return self._nested("_smaller", expr)
+
+    def _nested(self, name: str, expr: sp.Expr) -> str:
+        text = self._print(expr.args[0])
+        for item in expr.args[1:]:
+            text = f"{name}({text}, {self._print(item)})"
+        return text
+
 
 for _name in FUNCTIONS:
     setattr(_Printer, f"_print_{_name}", _Printer._print_Function)
@@ -101,10 +113,11 @@ def generate(model: DriftModel) -> str:
     states, leaders = state_order(model), _leaders(model)
     parts = _Parts(model, states)
     excess = {kind: exit_excess(model, kind) for kind in (WithinExit, CycleEndExit)}
-    rows = {state: sp.Symbol(f"{state}_row", real=True) for state in states}
+    rows = {state: sp.Dummy(f"{state}_row", real=True) for state in states}
     slopes = {state: rows[leader] if (leader := _leader(model, state)) else sp.Integer(0) for state in states}
     counts = _counts(model)
-    shifts = [_shift(item, {state: rows[state] for state in counts}) for kind in excess for item in excess[kind]]
+    gains = {state: rows[state] for state in counts}
+    shifts = [_shift(item, gains, set(states)) for kind in excess for item in excess[kind]]
     skips = bool(counts) and not model.noise and None not in shifts
     noisy = [row for row, state in enumerate(states) if model.noise and model.noise[model.states.index(state)] != 0]
     still = (sp.Integer(0),) * len(states)
@@ -134,9 +147,9 @@ def generate(model: DriftModel) -> str:
         "NOISY": tuple(noisy or [0]),
         "CAN_SKIP": skips,
     }
-    follow = _follow(model, states)
+    whole = [_follow(model, states), _remember(model, states)]
     header = "\n".join(f"{name} = {value}" for name, value in sizes.items())
-    return "\n\n\n".join([f"{_IMPORTS}\n{header}", parts.derived(), follow, *functions])
+    return "\n\n\n".join([f"{_IMPORTS}\n{header}", parts.derived(), *whole, *functions])
 
 
 _IMPORTS = """import math
@@ -189,6 +202,16 @@ def _follow(model: DriftModel, states: tuple[sp.Symbol, ...]) -> str:
     return "\n".join([*lines, "    return"])
 
 
+def _remember(model: DriftModel, states: tuple[sp.Symbol, ...]) -> str:
+    """Return the source of the function that keeps the size of what a sync sets to zero: it starts from nothing."""
+    lines = ["@_inner\ndef remember(w, lane):"]
+    for row, state in enumerate(states[: len(_leaders(model))]):
+        if model.sync[model.states.index(state)] == 0:
+            place = f"w[(LARGEST + {row}) * LANES + lane]"
+            lines.append(f"    {place} = max({place}, abs(w[(NEW + {row}) * LANES + lane]))")
+    return "\n".join([*lines, "    return"])
+
+
 def _read(model: DriftModel) -> tuple[sp.Symbol, ...]:
     return tuple(state for state in model.states if any(item.has(state) for item in model.flow))
 
@@ -206,25 +229,34 @@ def _counts(model: DriftModel) -> tuple[sp.Symbol, ...]:
 
 def _rate(excess: sp.Expr, rows: dict[sp.Symbol, sp.Symbol]) -> sp.Expr:
     """How fast an excess grows, in terms of how fast the states do."""
-    return sp.Add(*(sp.diff(excess, state) * row for state, row in rows.items()))
+    return sp.Add(*(_slope(excess, state) * row for state, row in rows.items()))
 
 
-def _shift(excess: sp.Expr, gains: dict[sp.Symbol, sp.Symbol]) -> sp.Expr | None:
-    """By how much an excess can grow if the states grow by their gains: exact for a line, a bound for its modulus.
+def _slope(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
+    """Derivative for real numbers, without what sympy puts at a corner."""
+    real = {item: sp.Dummy(item.name, real=True) for item in expression.free_symbols}
+    slope = sp.diff(expression.xreplace(real), real.get(symbol, symbol))
+    slope = slope.replace(sp.DiracDelta, lambda *_: sp.Integer(0))
+    slope = slope.rewrite(sp.Piecewise) if slope.has(sp.Heaviside) else slope
+    return slope.xreplace({dummy: item for item, dummy in real.items()})
 
-    None where it is neither.
+
+def _shift(excess: sp.Expr, gains: dict[sp.Symbol, sp.Symbol], states: set[sp.Symbol]) -> sp.Expr | None:
+    """By how much an excess can grow if the counting states grow by their gains.
+
+    Exact for a line with a slope that holds no state, a bound for the modulus of one; None where it is neither.
     """
     held = [state for state in gains if excess.has(state)]
     if not held:
         return sp.Integer(0)
     if isinstance(excess, sp.Add):
-        parts = [_shift(item, gains) for item in excess.args]
+        parts = [_shift(item, gains, states) for item in excess.args]
         return None if None in parts else sp.Add(*parts)
-    slopes = {state: sp.diff(excess, state) for state in held}
     if isinstance(excess, sp.Abs):
-        inner = _shift(excess.args[0], gains)
+        inner = _shift(excess.args[0], gains, states)
         return None if inner is None else sp.Abs(inner)
-    if any(slope.has(state) for slope in slopes.values() for state in gains):
+    slopes = {state: _slope(excess, state) for state in held}
+    if any(slope.free_symbols & states for slope in slopes.values()):
         return None
     return sp.Add(*(slope * gains[state] for state, slope in slopes.items()))
 

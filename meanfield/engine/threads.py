@@ -9,8 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 
-SHARES = 4
-"""Pieces of work for each thread, so that one slow piece does not keep all waiting."""
+from meanfield import arguments
+
+PIECES = 64
+"""Pieces of the work: no slow one keeps all waiting, and Ctrl-C comes through between two of them."""
 
 
 def in_threads(walk: Callable[[int, int], None], num_blocks: int, num_threads: int | None) -> None:
@@ -22,11 +24,18 @@ def in_threads(walk: Callable[[int, int], None], num_blocks: int, num_threads: i
     num_blocks : int
     num_threads : int, optional
     """
+    if num_threads is not None:
+        arguments.count("num_threads", num_threads, way_out="Leave it out for all cores.")
     threads = min(num_blocks, num_threads or len(os.sched_getaffinity(0)))
+    pieces = list(pairwise(np.unique(np.linspace(0, num_blocks, PIECES + 1).astype(int)).tolist()))
     if threads == 1:
-        walk(0, num_blocks)
+        for first, last in pieces:
+            walk(first, last)
         return
-    edges = np.linspace(0, num_blocks, SHARES * threads + 1).astype(int)
     with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(walk, int(first), int(last)) for first, last in pairwise(edges)]:
-            done.result()
+        try:
+            for done in [pool.submit(walk, first, last) for first, last in pieces]:
+                done.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from meanfield.engine.members import Members
 from meanfield.grids import Array
+from meanfield.results import model_diagram, model_ensemble
 from theory.errors import InputError
 from theory.models.model import DriftModel
 from theory.symbols import S, eta
@@ -44,6 +45,9 @@ def grid_of(model: DriftModel, values: Mapping[str, float], axes: Mapping[str, A
         if name not in values and name not in axes:
             way_out = f"Give a value or an axis for each of {known}."
             raise InputError(f"{model.name}: values", "give every parameter", f"none for {name}", way_out)
+    taken = {item.name for schema in (model_diagram(()), model_ensemble(())) for item in schema.table.values()}
+    for name in taken & set(axes):
+        raise InputError("axes", "hold no name of a variable of the result", repr(name), "Rename that parameter.")
     return {name: _axis(name, axis) for name, axis in axes.items()}
 
 

@@ -77,6 +77,66 @@ def zoo():
     return DriftModel("zoo", (x, y), (a, b), flow, sync, (a, b), (WithinExit("sum", sp.Abs(x) + y * a, a + b),))
 
 
+def humps():
+    """Within a cycle x = n*(tau - tau**2) rises and falls; n counts the cycles from 0. Exits that come and go."""
+    n = sp.Symbol("n", real=True)
+    none = sp.Integer(0)
+    return DriftModel(
+        "humps",
+        (x, y, n),
+        (R, Q, g),
+        ((1 - 2 * y) * n, sp.Integer(1), none),
+        (none, none, n + 1),
+        (none, none, none),
+        (WithinExit("x", x, R), WithinExit("end", y + n, Q), WithinExit("flat start", n * y**2 * (1 - y), g)),
+    )
+
+
+def products():
+    """x = tau, and d the same since the last sync. Exits in which a counter meets what a sync resets, and corners."""
+    still = sp.Symbol("x")  # of no declared kind
+    return DriftModel(
+        "products",
+        (still, d),
+        (R, Q, g, a),
+        (sp.Integer(1), sp.Integer(1)),
+        (still, sp.Integer(0)),
+        (sp.Integer(0), sp.Integer(0)),
+        (
+            WithinExit("product", still * d, R),
+            WithinExit("factor", still * (1 + d), Q),
+            WithinExit("corner", sp.Max(sp.Abs(still), 3 * d, a), g),
+        ),
+    )
+
+
+def dip():
+    """x = exp(b*(tau**2/2 - tau)): down to exp(-b/2) at tau = 1, and up to where it began at tau = 2."""
+    return DriftModel(
+        "dip",
+        (x, y),
+        (b, R),
+        (x * (y - 1) * b, sp.Integer(1)),
+        (x, y),
+        (sp.Integer(1), sp.Integer(0)),
+        (WithinExit("region", x, R),),
+    )
+
+
+def creeping():
+    """x' = m - 1, and the share a of m - 1 goes at every sync, next to nothing of m. NaN where g is above 1."""
+    m = sp.Symbol("m", real=True)
+    return DriftModel(
+        "creeping",
+        (x, m),
+        (a, b, g, R),
+        (m - 1, sp.Integer(0)),
+        (x + 0 * m, 1 + (m - 1) * (1 - a) + sp.Max(0, sp.sqrt(1 - g))),
+        (sp.Integer(0), 1 + b),
+        (WithinExit("region", x, R),),
+    )
+
+
 def ornstein():
     """x' = -a*x with additive noise g."""
     return DriftModel(

@@ -13,7 +13,18 @@ from meanfield import kernels
 from meanfield.engine.compiled import Adaptive, CompiledModel, EulerMaruyama, compile_model
 from meanfield.engine.members import LANES, Members, plan
 from meanfield.hybrid import FAILED, STAYED, model_phase_diagram
-from tests.support.models import burst, fast_and_slow, members, memory_map, ornstein, swing
+from tests.support.models import (
+    burst,
+    creeping,
+    dip,
+    fast_and_slow,
+    humps,
+    members,
+    memory_map,
+    ornstein,
+    products,
+    swing,
+)
 from tests.support.references import exit_clock, memory_path
 from theory.errors import InputError
 from theory.models.builders import lagged_oscillator, persistent_drift, stale_quadratic, two_constraint
@@ -163,6 +174,45 @@ def test_an_exit_that_a_step_passes_over_is_found():
         assert found.clock == pytest.approx(exact, rel=GLOBAL * 1e-9 / (phase * np.cos(phase)))  # flat near the peak
 
 
+NONE = 1e9
+"""A limit that is never met."""
+
+
+RISEN = 6.0 + (1.0 - math.sqrt(1.0 - 4.0 * 1.4 / 6.0)) / 2.0
+"""Where 6*(t - t**2) first is 1.4, in the seventh cycle."""
+FLAT = 7.0 + scipy.optimize.brentq(lambda t: 7 * t**2 * (1 - t) - 1, 0.1, 2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("limits", "code", "clock"),
+    [
+        ({"R": 1.4, "Q": NONE, "g": NONE}, 0, RISEN),
+        ({"R": 1.4, "Q": 6.99, "g": NONE}, 0, RISEN),
+        ({"R": 1.4, "Q": 6.2, "g": NONE}, 1, 6.2),
+        (
+            {"R": NONE, "Q": NONE, "g": 1.0},
+            2,
+            7.0 + scipy.optimize.brentq(lambda t: 7 * t**2 * (1 - t) - 1, 0.1, 2 / 3),
+        ),
+    ],
+    ids=["comes and goes", "before another", "after another", "flat at the start"],
+)
+def test_the_first_of_exits_that_rise_and_fall_in_one_step(limits, code, clock):
+    found = compile_model(humps()).exits(members(humps(), 1.0, 1.0, **limits), horizon=40)
+    assert found.code.tolist() == [code]
+    assert found.clock[0] == pytest.approx(clock, rel=1e-9)  # the flow is a polynomial of the second degree
+
+
+@pytest.mark.parametrize("share", [10.0, 20.0, 40.0])
+def test_a_state_that_dips_and_comes_back_keeps_its_digits(share):
+    exact = 1.0 + math.sqrt(1.0 + 2.0 * math.log(2.0) / share)
+    for interval in (1.0, 3.0):
+        found = compile_model(dip()).exits(
+            members(dip(), interval, 1.0, b=share, R=2.0), horizon=3, method=Adaptive(1e-8)
+        )
+        assert found.clock[0] == pytest.approx(exact, rel=1e-7)
+
+
 def test_a_peak_below_the_limit_is_no_exit():
     runs = members(swing(), 100.0, 0.01, a=np.linspace(1.0, 6.0, LANES), b=1.0, R=1.0 + 1e-4, Q=9.0)
     found = compile_model(swing()).exits(runs, horizon=1000, method=Adaptive(1e-8))
@@ -282,6 +332,34 @@ def test_what_leaves_an_unstable_fixed_point_is_not_taken_for_settled():
     assert quick.clock == pytest.approx(whole.clock, rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("limits", "code", "clock"),
+    [
+        ({"R": 4.5, "Q": NONE, "g": NONE}, 0, 4.0 + (math.sqrt(16.0 + 18.0) - 4.0) / 2.0),
+        ({"R": NONE, "Q": 500.0, "g": NONE}, 1, 250.0 + (math.sqrt(251.0**2 + 4.0 * 250.0) - 251.0) / 2.0),
+        ({"R": NONE, "Q": NONE, "g": 70.5}, 2, 70.5),
+    ],
+    ids=["product", "factor", "corner"],
+)
+def test_counters_that_meet_what_a_sync_resets_are_not_passed_on(limits, code, clock):
+    found = compile_model(products()).exits(members(products(), 1.0, 1.0, a=1.0, **limits), horizon=1000)
+    assert found.code.tolist() == [code]
+    assert found.clock[0] == pytest.approx(clock, rel=1e-9)
+
+
+def test_a_gain_that_still_changes_is_not_passed_on():
+    """m is within a part in a million of 1, but x grows by the difference, which goes by the share a a cycle."""
+    runs = members(creeping(), 1.0, 1.0, a=1e-5, b=1e-6, g=1.0, R=np.array([0.08, 0.05]))
+    found = compile_model(creeping()).exits(runs, horizon=100_000)
+    assert found.code.tolist() == [STAYED, 0]
+    assert found.clock[1] == pytest.approx(math.log1p(-0.5) / math.log1p(-1e-5), rel=1e-5)
+
+
+def test_no_number_inside_a_maximum_is_no_number():
+    runs = members(creeping(), 1.0, 1.0, a=1e-5, b=1e-6, g=1.5, R=1.0)
+    assert compile_model(creeping()).exits(runs, horizon=100).code.tolist() == [FAILED]
+
+
 def test_a_memory_that_alternates_is_walked_to_the_end():
     """For b < 0 the map u -> tanh(b*u) has a cycle of two; nothing repeats from one sync to the next."""
     kappa = -1.5  # b is declared positive, so the sign sits in the saturation
@@ -356,6 +434,25 @@ def test_a_model_that_blows_up_fails_unless_an_exit_comes_first():
     both = compile_model(burst()).exits(beside, horizon=2000)
     assert both.code.tolist() == [FAILED, STAYED]  # the other lane of the block goes on
     assert both.states[0, 1] == pytest.approx(0.1 / (1.0 - 0.2), rel=1e-5)
+
+
+def test_what_blows_up_after_the_horizon_has_stayed():
+    """x = a/(1 - a*tau) with a = 1/170: the last cycle goes on to 200, the run ends at 150."""
+    found = compile_model(burst()).exits(members(burst(), 100.0, 1.0, a=1.0 / 170.0, R=1e301), horizon=150)
+    assert found.code.tolist() == [STAYED]
+
+
+def test_the_closed_solution_holds_at_the_ends_of_its_parameters():
+    """Without feedback inside the cycle, and with so much that sinh overflows: as the closed map of the kernels."""
+    for changes in ({"k_w": 0.0}, {"sigma": 1e-8}, {"k_w": 1e6}):
+        of = {**VALUES, **LIMITS, **changes}
+        found = compile_model(persistent_drift()).exits(members(persistent_drift(), 16.0, 3e-3, **of), horizon=2000)
+        row = [of[name] / of["sigma"] for name in ("k_w", "k_s")] + [of["rho"]]
+        row += [of[name] / of["sigma"] for name in ("h", "m0")] + [of["R_crit"], of["R_batch"]]
+        clocks, codes = np.empty((1, 1)), np.empty((1, 1), dtype=np.int8)
+        kernels.persistent_exits(np.array([0.048]), np.array([125]), np.array([row]), clocks, codes)
+        assert found.clock[0] == pytest.approx(clocks[0, 0], rel=1e-9)
+        assert found.code[0] == codes[0, 0] - 1
 
 
 def test_an_exit_satisfied_at_the_start_fires_at_once():

@@ -24,12 +24,16 @@ _REGION = WithinExit("region", sp.Abs(displacement), R_crit)
 def _tanh_solution() -> tuple[sp.Expr, ...]:
     """Persistent drift inside a cycle for tanh: asinh(sinh(z0)*exp(g)) - z0 with g = k_w*v*tau/sigma, as one asinh.
 
-    By its addition theorem nothing cancels at small g. Source: claim C5, the drive of theory/persistent.py.
+    By its addition theorem nothing cancels at small g. Without feedback inside the cycle the drive stays, and beyond
+    g = 300 sinh would overflow; what is left out there is below 1e-130. Source: claim C5, theory/persistent.py.
     """
     growth = k_w * v * tau / sigma
     slope = sp.tanh((h + m + k_w * d) / sigma)
     root = sp.sqrt(sp.exp(-2 * growth) * (1 - slope**2) + slope**2)
-    drift = sigma / k_w * sp.asinh(2 * slope * sp.sinh(growth) / (1 + root))
+    grown = sigma / k_w * sp.asinh(2 * slope * sp.sinh(growth) / (1 + root))
+    large = sp.Max(0, v * tau + sigma / k_w * sp.log(2 * sp.Abs(slope) / (1 + sp.Abs(slope))))
+    none = growth < sp.Rational(1, 10**300)  # k_w is declared positive, and zero is its limit
+    drift = sp.Piecewise((v * slope * tau, none), (sp.sign(slope) * large, growth > 300), (grown, True))
     return (d + drift, m, displacement + drift)
 
 

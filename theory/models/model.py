@@ -77,7 +77,8 @@ class DriftModel:
         step adds eta*flow + eta*noise*xi with xi standard normal: in the clock eta*t the diffusion is eta*noise**2.
     solution : tuple of expressions
         Each state at the clock tau of theory/symbols since the last sync, in the states just after it; empty where the
-        flow has no closed form. What it replaces is the integration of `flow`, whose solution it has to be.
+        flow has no closed form. What it replaces is the integration of `flow`, whose solution it has to be. Exits are
+        then looked at once a cycle: between two syncs none may rise and fall more than once.
 
     Raises
     ------

@@ -34,8 +34,8 @@ MOST_SECANTS = 60
 def _look(w, h, lane):
     """Mark the lane if an exit lies in the step: beyond its limit at the end, or perhaps beyond it in between.
 
-    An excess that rises at the beginning and falls at the end peaks in between; if it is concave the peak lies below
-    the point where the two tangents meet, and the closer look decides.
+    An excess that does not fall at the beginning and falls at the end peaks in between. How high is read off the cubic
+    with the same ends and slopes, with room for as much again as the slopes lift it; the closer look decides.
     """
     within(w, NEW, LATER, lane)
     rates(w, NEW, K7, FALL, lane)
@@ -44,11 +44,11 @@ def _look(w, h, lane):
         at = i * LANES + lane
         first, last = w[EXCESS * LANES + at], w[LATER * LANES + at]
         rise, fall = h * w[RISE * LANES + at], h * w[FALL * LANES + at]
-        turns = (rise > 0.0) & (fall < 0.0)
-        peak = min(first + rise, last - fall) if turns else last
-        meet = first * (rise - fall) + rise * (last - first - fall)
-        near = 1.0 if (last >= 0.0) | (turns & (meet >= 0.0)) else near
-        w[TOP * LANES + at] = max(w[TOP * LANES + at], peak)
+        middle = 0.5 * (first + last) + 0.125 * (rise - fall)
+        peak = max(first, middle, last) + 0.125 * (rise - fall)
+        turns = (rise >= 0.0) & (fall < 0.0)
+        near = 1.0 if (last >= 0.0) | (turns & (peak >= 0.0)) else near
+        w[TOP * LANES + at] = max(w[TOP * LANES + at], peak if turns else last)
     w[NEAR * LANES + lane] = near * w[LIVE * LANES + lane]
 
 
@@ -65,22 +65,26 @@ def _excess_at(w, h, lane):
 
 @_outer
 def _peak(w, h, lane):
-    """Share of a step after which some excess is at or beyond its limit; 0 if it is nowhere, found by bisection."""
-    if _excess_at(w, h, lane) >= 0.0:
-        return h
+    """Share of a step at which some excess is at or beyond its limit and before which none has been; 0 if none is.
+
+    Every excess that peaks inside is followed to its peak by bisection, also where another one is beyond at the end.
+    """
+    found = h if _excess_at(w, h, lane) >= 0.0 else 0.0
     for i in range(NUM_WITHIN):
-        low, high = 0.0, h
-        if w[(RISE + i) * LANES + lane] > 0.0 and w[(FALL + i) * LANES + lane] < 0.0:
+        if w[(RISE + i) * LANES + lane] >= 0.0 and w[(FALL + i) * LANES + lane] < 0.0:
+            low, high = 0.0, h
             while high - low > 1e-12 * h:
                 middle = 0.5 * (low + high)
-                if _excess_at(w, middle, lane) >= 0.0:
-                    return middle
+                _alone(w, middle, lane)
+                if w[(LATER + i) * LANES + lane] >= 0.0:
+                    found = middle if found == 0.0 else min(found, middle)
+                    break
                 rates(w, NEW, K7, LATER, lane)
                 if w[(LATER + i) * LANES + lane] > 0.0:
                     low = middle
                 else:
                     high = middle
-    return 0.0
+    return found
 
 
 @_outer

@@ -10,6 +10,7 @@ import numpy as np
 
 from meanfield.engine.body.exits import _any_live, _clock, _note, _stop
 from meanfield.engine.body.rows import (
+    CLOCK,
     FINAL,
     HUGE,
     K1,
@@ -105,18 +106,18 @@ def _shake(w, members, block, step, root, seed, lanes):
 
 
 @_outer
-def _end_cycles(w, lanes):
-    """Sync the lanes whose cycle is over."""
+def _end_cycles(w, goes_on, lanes):
+    """Sync the lanes whose cycle is over; what a sync at the horizon leads to is no longer looked at."""
     for lane in range(lanes):
         if w[SINCE * LANES + lane] >= w[PERIOD * LANES + lane]:
             w[SINCE * LANES + lane] = 0.0
             _sync(w, lane)
-            if w[LIVE * LANES + lane] > 0.0:
+            if goes_on and w[LIVE * LANES + lane] > 0.0:
                 _arrive(w, _clock(w, 0.0, lane), lane)
 
 
 @_outer
-def _advance(w, members, block, step, root, seed, lanes):
+def _advance(w, members, block, step, goes_on, root, seed, lanes):
     """One Euler-Maruyama step of a block, its exits and syncs."""
     for lane in range(lanes):
         flow(w, _now, 0.0, K1, lane)
@@ -146,7 +147,7 @@ def _advance(w, members, block, step, root, seed, lanes):
             if w[LIVE * LANES + lane] > 0.0:
                 _arrive(w, w[LENGTH * LANES + lane] * (step + 1), lane)
     if over >= 0.0:
-        _end_cycles(w, lanes)
+        _end_cycles(w, goes_on, lanes)
 
 
 @_entry
@@ -170,10 +171,10 @@ def noisy_exits(
             num_points = _note(w, STATE, 0.0, lane, path, 0)
         for step in range(num_steps):
             was_live = w[LIVE * LANES + lane] > 0.0
-            _advance(w, members, block, step, root, seed, lanes)
+            _advance(w, members, block, step, step + 1 < num_steps, root, seed, lanes)
             if path.shape[0] > 0 and was_live:
                 ended = w[LIVE * LANES + lane] == 0.0
-                clock = w[LENGTH * LANES + lane] * (step + 1)
+                clock = w[CLOCK * LANES + lane] if ended else w[LENGTH * LANES + lane] * (step + 1)
                 num_points = _note(w, FINAL if ended else STATE, clock, lane, path, num_points)
             if not _any_live(w):
                 break

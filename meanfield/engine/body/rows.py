@@ -23,7 +23,7 @@ SPARE = NEW + NUM_STATES  # for what a model says of every state
 SLOPE = SPARE + NUM_STATES  # of the seven stages
 K1, K2, K3, K4 = SLOPE, SLOPE + NUM_MOVING, SLOPE + 2 * NUM_MOVING, SLOPE + 3 * NUM_MOVING
 K5, K6, K7 = SLOPE + 4 * NUM_MOVING, SLOPE + 5 * NUM_MOVING, SLOPE + 6 * NUM_MOVING
-LARGEST = SLOPE + 7 * NUM_MOVING  # size of each state, for the error
+LARGEST = SLOPE + 7 * NUM_MOVING  # size that a state reached which a sync sets to zero
 ERROR = LARGEST + NUM_STATES
 GOING = ERROR + 1  # in its first place: how many lanes go on
 LIVE = GOING + 1  # 1 while the lane goes on
@@ -57,6 +57,17 @@ _entry = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"cont
 @_inner
 def _sign(x):
     return 1.0 if x > 0.0 else (-1.0 if x < 0.0 else 0.0)
+
+
+@_inner
+def _larger(a, b):
+    """The larger of two numbers; no number if one of them is none."""
+    return a if (a > b) | (a != a) else b
+
+
+@_inner
+def _smaller(a, b):
+    return a if (a < b) | (a != a) else b
 
 
 @_inner

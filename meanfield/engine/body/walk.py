@@ -56,6 +56,7 @@ from meanfield.engine.body.sample import (
     flow,
     rates,
     reach,
+    remember,
     solution,
     start,
     sync,
@@ -68,12 +69,14 @@ from meanfield.engine.body.step import FASTEST, SAFETY, SLOWEST, _now, _together
 FIRST_STEP = 0.1
 SMALLEST_STEP = 1e-10
 MOST_STEPS = 100_000
+ROUNDED = 1e-15  # of a counter, whose gain is a difference
 
 
 @_outer
 def _accept(w, lanes):
+    for lane in range(lanes):
+        remember(w, lane)
     for at in range(NUM_STATES * lanes):
-        w[LARGEST * LANES + at] = max(w[LARGEST * LANES + at], abs(w[NEW * LANES + at]))
         w[STATE * LANES + at] = w[NEW * LANES + at]
     for at in range(NUM_MOVING * lanes):
         w[K1 * LANES + at] = w[K7 * LANES + at]
@@ -83,11 +86,11 @@ def _accept(w, lanes):
 
 
 @_outer
-def _give_up(w, worst, lanes):
+def _give_up(w, worst, done, lanes):
     """Stop the lanes that allow no further step; the others go on."""
     for lane in range(lanes):
         if w[LIVE * LANES + lane] > 0.0 and w[ERROR * LANES + lane] >= worst:
-            _stop(w, STATE, np.inf, FAILED, lane)
+            _stop(w, STATE, _clock(w, done, lane), FAILED, lane)
 
 
 @_outer
@@ -108,7 +111,7 @@ def _cycle(w, first, tolerance, watched, lanes, lane, path, num_points):
         worst = _together(w, h, tolerance, lanes)
         taken += 1
         if taken > MOST_STEPS or (worst > 1.0 and h < SMALLEST_STEP):
-            _give_up(w, worst, lanes)
+            _give_up(w, worst, done, lanes)
             taken = 0
             continue
         if worst > 1.0:
@@ -139,7 +142,7 @@ def _arrive(w, clock, lane):
         return
     for i in range(NUM_STATES):
         if not abs(w[(STATE + i) * LANES + lane]) < HUGE:
-            _stop(w, STATE, np.inf, FAILED, lane)
+            _stop(w, STATE, clock, FAILED, lane)
 
 
 @_outer
@@ -154,24 +157,30 @@ def _sync(w, lane):
     w[CYCLE * LANES + lane] += 1.0
     for i in range(NUM_STATES):
         at = i * LANES + lane
-        w[LARGEST * LANES + at] = max(0.5 * w[LARGEST * LANES + at], abs(w[STATE * LANES + at]))
+        w[LARGEST * LANES + at] *= 0.5
 
 
 @_outer
 def _settled(w, skip, cycles, lane):
     """Whether all that is carried stays as it is for so many cycles, to a relative `skip`.
 
-    A state has settled if its change from sync to sync does not grow, and once a cycle comes to less than that.
+    A state has settled if its change from sync to sync does not grow, and once a cycle comes to less than that; a
+    counter has if it grows by the same as in the cycle before.
     """
     settled = True
     for i in range(NUM_STATES):
         now, was = w[(STATE + i) * LANES + lane], w[(BEFORE + i) * LANES + lane]
-        w[(GAIN + i) * LANES + lane] = now - was
+        gain, before = now - was, w[(GAIN + i) * LANES + lane]
+        w[(GAIN + i) * LANES + lane] = gain
         w[(BEFORE + i) * LANES + lane] = now
-        if not COUNTS[i] and now != was:
-            change = abs(now - was) / max(abs(now), abs(was))
+        if COUNTS[i]:
+            settled = settled and abs(gain - before) <= skip * abs(gain) + ROUNDED * abs(now)
+        elif now != was:
+            change = abs(gain) / max(abs(now), abs(was))
             settled = settled and change <= w[(CHANGE + i) * LANES + lane] and change * cycles <= skip
             w[(CHANGE + i) * LANES + lane] = change
+    for i in range(NUM_EXITS):
+        settled = settled and w[(TOP + i) * LANES + lane] < 0.0
     return settled
 
 
@@ -226,7 +235,6 @@ def _begin(w, lanes):
         start(w, STATE, STATE, lane)
         for i in range(NUM_STATES):
             at = i * LANES + lane
-            w[LARGEST * LANES + at] = abs(w[STATE * LANES + at])
             w[BEFORE * LANES + at] = w[STATE * LANES + at]
         _arrive(w, 0.0, lane)
 
@@ -278,7 +286,6 @@ def cycle(states, inputs, lengths, lanes, tolerance):
         _load(w, inputs, lengths, block, lanes)
         for at in range(NUM_STATES * LANES):
             w[STATE * LANES + at] = states[at // LANES, block * LANES + at % LANES]
-            w[LARGEST * LANES + at] = abs(w[STATE * LANES + at])
         _cycle(w, FIRST_STEP, tolerance, False, lanes, 0, path, 0)
         for lane in range(lanes):
             sync(w, STATE, STATE, lane)
