@@ -325,6 +325,8 @@ def save(dataset: xr.Dataset, path: str | Path) -> Path:
         If the Dataset does not fit the schema, an integer does not fit 32 bits (the file format has no more),
         or the folder does not exist.
     """
+    if not isinstance(dataset, xr.Dataset):
+        raise InputError("dataset", "be a Dataset", type(dataset).__name__, "Save a path by numpy.savez, for example.")
     path = Path(path)
     schema = schema_of(dataset)
     check(dataset, schema)

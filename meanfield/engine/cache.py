@@ -66,7 +66,7 @@ def load(key: str) -> ModuleType:
     Returns
     -------
     module
-        With the functions and sizes of meanfield/engine/body.py.
+        With the functions and sizes of meanfield/engine/body, `exits` among them.
 
     Raises
     ------

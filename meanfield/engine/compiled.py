@@ -221,7 +221,10 @@ class CompiledModel:
         noisy = bool(self.model.noise)
         method = method or (EulerMaruyama() if noisy else Adaptive())
         if noisy is isinstance(method, Adaptive):
-            way_out = "Use EulerMaruyama for a model with noise, Adaptive for one without."
+            way_out = (
+                "With noise use ensemble_diagram, find_noisy_boundary and EulerMaruyama; "
+                "without, phase_diagram, find_boundary and Adaptive."
+            )
             raise InputError("method", f"fit {self.model.name}", type(method).__name__, way_out)
         return method
 

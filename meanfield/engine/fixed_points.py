@@ -15,6 +15,7 @@ import numpy as np
 from meanfield.engine.branch_points import crossing_tangents
 from meanfield.engine.branches import Branch, FixedPoint, Kind, Located, SpecialCurve, SpecialPoint
 from meanfield.engine.continuation import ACROSS, Monitor, Steps, fold_monitor
+from meanfield.engine.cycle_map import carried_states
 from meanfield.engine.frame import Box, Frame, critical
 from meanfield.grids import Array
 from theory.errors import InputError
@@ -208,6 +209,9 @@ def fold_curve(
 
     Source: claim C30 (theory/claims) for the map. Error: as `follow`.
     """
+    if not any(start.get(name, 0.0) for name in map(str, carried_states(model))):
+        way_out = "Use meanfield.engine.sensitivity.rest_threshold."
+        raise InputError("start", "not be the rest, whose multiplier is 1 at a branch point", dict(start), way_out)
     return _special_curve(model, values, parameters, box, start, steps, 1.0)
 
 

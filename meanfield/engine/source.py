@@ -86,7 +86,7 @@ class _Printer(PythonCodePrinter):  # type: ignore[misc]  # sympy is untyped
         return self._nested("_smaller", expr)
 
     def _nested(self, name: str, expr: sp.Expr) -> str:
-        text = self._print(expr.args[0])
+        text: str = self._print(expr.args[0])
         for item in expr.args[1:]:
             text = f"{name}({text}, {self._print(item)})"
         return text

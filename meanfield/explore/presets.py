@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from meanfield.engine.values import grid_of
 from theory.errors import InputError
 from theory.models import builders
 from theory.models.model import DriftModel
@@ -100,7 +101,7 @@ _PERSISTENT_RANGES = {
 _PERSISTENT_RATES = Range(1e-4, 0.1)
 _FROM_A_START = {"x0": Range(1e-3, 1.0), "R_crit": Range(0.1, 10.0)}
 
-PRESETS: Mapping[str, Preset] = {
+PRESETS: dict[str, Preset] = {
     "persistent-tanh": Preset(
         lambda: builders.persistent_drift(TANH), _PERSISTENT_VALUES, _PERSISTENT_RANGES, _PERSISTENT_RATES, ("m",)
     ),
@@ -130,6 +131,41 @@ PRESETS: Mapping[str, Preset] = {
         ("w",),
     ),
 }  # fmt: skip
+
+
+def offer(model: DriftModel, values: Mapping[str, float], *, learning_rates: tuple[float, float] = (1e-5, 0.1)) -> str:
+    """Let the explorer of this process show a model of one's own, beside the built-in ones.
+
+    Parameters
+    ----------
+    model : DriftModel
+        Without noise.
+    values : mapping from the name of a parameter to its first value
+        A slider goes from a tenth of it to ten times that; from 0 to 1 where it is 0.
+    learning_rates : (float, float) [1]
+        Ends of the slider, and of the axis.
+
+    Returns
+    -------
+    str
+        The name of the model, for `ExplorerState.of`.
+
+    Raises
+    ------
+    InputError
+        If the model has noise, or a value is missing, unknown or cannot be used.
+    """
+    if model.noise:
+        way_out = "Use dataclasses.replace(model, noise=()), or meanfield.engine.ensemble for the noise."
+        raise InputError("model", "have no noise", model.name, way_out)
+    grid_of(model, dict(values), {"sync_interval": (1.0,), "learning_rate": learning_rates})
+    ranges = {
+        name: Range(value / 10.0, value * 10.0) if value else Range(0.0, 1.0, linear=True)
+        for name, value in values.items()
+    }
+    PRESETS[model.name] = Preset(lambda: model, dict(values), ranges, Range(*learning_rates))
+    model_of.cache_clear()
+    return model.name
 
 
 def preset_of(name: str) -> Preset:
@@ -180,5 +216,7 @@ def label_of(name: str) -> str:
     'sync interval S [optimizer steps]'
     """
     table = {key: (row.word.replace("_", " "), row.unit) for row in TABLE for key in (row.word, row.letter)}
-    words, unit = {**table, **_WORDS}[name]
+    words, unit = {**table, **_WORDS}.get(name, ("", "1"))
+    if not words:
+        return name
     return f"{words} {letter_of(name)}" + ("" if unit == "1" else f" [{unit}]")

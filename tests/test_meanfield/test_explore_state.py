@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meanfield.engine.values import names_of
+from meanfield.explore import presets
 from meanfield.explore.history import History
 from meanfield.explore.presets import PRESETS, Range, label_of, model_of, range_of
 from meanfield.explore.state import Axis, ExplorerState, first_axis
 from theory.errors import InputError
+from theory.models.builders import two_constraint
 
 positive = st.floats(min_value=1e-300, max_value=1e300)
 
@@ -211,3 +213,20 @@ def test_states_need_no_matplotlib():
     code = "import sys, meanfield.explore.history, meanfield.explore.compute; print('matplotlib' in sys.modules)"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert child.stdout == "False\n"
+
+
+def test_a_model_of_ones_own_is_offered_beside_the_others(monkeypatch):
+    monkeypatch.setattr(presets, "PRESETS", dict(presets.PRESETS))
+    own = dataclasses.replace(two_constraint(), name="my own")
+    name = presets.offer(own, {"G_upd": 1.0, "R_batch": 0.0, "R_crit": 2.0}, learning_rates=(1e-4, 1e-2))
+    state = ExplorerState.of(name)
+    assert presets.model_of(name) == own
+    assert (state.y.low, state.y.high) == (1e-4, 1e-2)
+    assert presets.range_of(name, "R_batch") == presets.Range(0.0, 1.0, linear=True)
+    assert ExplorerState.from_link(state.to_link()) == state
+    assert presets.label_of("my_letter") == "my_letter"
+    with pytest.raises(InputError, match="model must have no noise, got"):
+        presets.offer(dataclasses.replace(own, noise=(1, 0)), {"G_upd": 1.0, "R_batch": 1.0, "R_crit": 2.0})
+    with pytest.raises(InputError, match="must give every parameter, got none for R_crit"):
+        presets.offer(own, {"G_upd": 1.0, "R_batch": 1.0})
+    presets.model_of.cache_clear()

@@ -445,3 +445,9 @@ def test_what_cannot_be_used_is_refused_before_any_work():
     given = {**OSCILLATOR, "eta": 0.01, "sync_interval": 5.0, "learning_rate": 0.008}
     with pytest.raises(InputError, match=r"lagged oscillator: values must name parameters of the model, got 'eta'"):
         cycle_map(lagged_oscillator()).require(given)
+
+
+def test_the_rest_is_no_start_for_a_curve_of_folds():
+    values, box = {"h": 0.0, "C": 1.0, **RUN}, {"learning_rate": (0.1, 8.0), "h": (-5.0, 5.0)}
+    with pytest.raises(InputError, match=r"start must not be the rest.*rest_threshold"):
+        fold_curve(MEMORY, values, parameters=("learning_rate", "h"), box=box, start={"u": 0.0, "learning_rate": 1.0})

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from meanfield import results
+from meanfield.explore import presets
 from meanfield.outcomes import Outcome
 
 PAGE = (Path(__file__).parents[2] / "docs" / "new_model.md").read_text(encoding="utf-8")
@@ -21,10 +22,11 @@ def names(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("MPLBACKEND", "Agg")
+        patch.setattr(presets, "PRESETS", dict(presets.PRESETS))
         for block in BLOCKS:
             exec(compile(block, "new_model.md", "exec"), found)  # the page is ours
         sys.modules["matplotlib.pyplot"].close("all")
-    assert [path.name for path in folder.iterdir()] == ["fading_memory.png"]
+    assert {path.name for path in folder.iterdir()} == {"fading_memory.png", "fading_explorer.png"}
     return found
 
 
