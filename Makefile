@@ -8,7 +8,7 @@ OUT := build/demo
 LAWS := $(basename $(notdir $(wildcard validation/experiments/laws/*.toml)))
 LAWS_OUT := docs/laws
 
-.PHONY: demo test lint laws check-laws check-sweep clean
+.PHONY: demo test lint laws check-laws check-speed check-sweep clean
 
 demo: $(VENV)/.validation
 	$(BIN)/python -m validation.run validation/experiments/demo.toml --store $(OUT)/sweep.zarr
@@ -25,6 +25,13 @@ laws: $(VENV)/.validation
 
 check-laws: $(VENV)/.validation
 	$(BIN)/python -m validation.rerun validation/experiments/laws/sort.toml --measures $(LAWS_OUT)/sort/measures.nc
+
+# About five minutes; numbalsoda and jitcode need gfortran, cmake and a C++ compiler.
+check-speed:
+	$(PYTHON) -m venv build/bench-venv
+	build/bench-venv/bin/python -m pip install --quiet --constraint constraints.txt --editable . \
+	  --requirement benchmarks/requirements.txt
+	build/bench-venv/bin/python -m benchmarks.engine
 
 check-sweep: $(VENV)/.dev
 	$(BIN)/python -m tests.support.big_sweep

@@ -1,7 +1,7 @@
-"""Every Numba function, in this one file: arrays and scalars in, arrays out; checks live in `simulate`.
+"""Closed maps in Numba, in this one file: arrays and scalars in, arrays out; checks live in `simulate`.
 
-Numba's disk cache does not notice an edit in another file, hence the one file. The slow twins are in
-tests/support/references.py.
+What is compiled from a symbolic model is in meanfield/engine. Numba's disk cache does not notice an edit in another
+file, hence the one file. The slow twins are in tests/support/references.py.
 """
 
 import math
