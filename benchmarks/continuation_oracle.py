@@ -1,7 +1,7 @@
 """Folds, Hopf points and branches of two smooth models by jaxcont and by AUTO (xpplab): the numbers of others.
 
     python -m venv VENV && VENV/bin/pip install jaxcont==0.4.0 xpplab==0.1.2
-    JAX_ENABLE_X64=1 VENV/bin/python tests/support/continuation_oracle.py > tests/support/continuation_oracle.json
+    JAX_ENABLE_X64=1 VENV/bin/python benchmarks/continuation_oracle.py > tests/support/continuation_oracle.json
 
 Equilibria of x' = tanh(h + k*x) - x are the fixed points of the memory map. The other model has two states:
 a' = tanh(p + g*a - b) - a, b' = c*(a - b).
@@ -88,7 +88,7 @@ def main():
             },
         }
     versions = {name: metadata.version(name) for name in ("jaxcont", "jax", "xpplab", "numpy")}
-    command = "JAX_ENABLE_X64=1 python tests/support/continuation_oracle.py"
+    command = "JAX_ENABLE_X64=1 python benchmarks/continuation_oracle.py"
     date = datetime.date.today().isoformat()
     text = json.dumps({"command": command, "date": date, "versions": versions, **found}, indent=1)
     sys.stdout.write(re.sub(r"\[[^\[\]{}]*\]", lambda row: " ".join(row.group().split()), text) + "\n")
