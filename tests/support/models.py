@@ -12,9 +12,8 @@ a, b, g, R, Q = sp.symbols("a b g R Q", positive=True)
 
 
 def memory_map(saturated=sp.tanh):
-    """u -> tanh(h + kappa*u) with kappa = P*b: constant speed inside a cycle; h may be negative."""
-    h, u0 = sp.symbols("h u0", real=True)
-    u = sp.Symbol("u", real=True)
+    """u -> tanh(h + kappa*u) with kappa = P*b: constant speed inside a cycle; h and b may be negative."""
+    h, b, u0, u = sp.symbols("h b u0 u", real=True)
     return DriftModel(
         "memory map",
         (u, d, x),

@@ -7,7 +7,6 @@ import numba
 import numpy as np
 import pytest
 import scipy.optimize
-import sympy as sp
 
 from meanfield import kernels
 from meanfield.engine.compiled import Adaptive, CompiledModel, EulerMaruyama, compile_model
@@ -362,9 +361,8 @@ def test_no_number_inside_a_maximum_is_no_number():
 
 def test_a_memory_that_alternates_is_walked_to_the_end():
     """For b < 0 the map u -> tanh(b*u) has a cycle of two; nothing repeats from one sync to the next."""
-    kappa = -1.5  # b is declared positive, so the sign sits in the saturation
-    model = memory_map(lambda drive: sp.tanh(-drive))
-    runs = members(model, 1.0, 1.0, h=0.0, b=-kappa, u0=0.4, R=1e9)
+    kappa, model = -1.5, memory_map()
+    runs = members(model, 1.0, 1.0, h=0.0, b=kappa, u0=0.4, R=1e9)
     found = compile_model(model).exits(runs, horizon=501)
     memory = memory_path(kappa, 0.0, 0.4, 501)
     assert found.states[2, 0] == pytest.approx(sum(memory), rel=1e-5)
