@@ -18,9 +18,9 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from meanfield import arguments, results
+from meanfield.clocks import STEP_TOLERANCE, first_step
 from meanfield.grids import Array
 from meanfield.outcomes import Outcome
-from meanfield.simulate import STEP_TOLERANCE
 from theory.errors import InputError
 from theory.models.model import CycleEndExit, DriftModel, WithinExit
 from theory.symbols import P
@@ -306,5 +306,5 @@ class _Walk:
 
     def collapse_steps(self, clocks: Array, codes: NDArray[np.int64]) -> Array:
         """First whole step at which an exit has fired; inf where none has within the horizon."""
-        steps = np.maximum(1.0, np.ceil(clocks / self.eta * (1.0 - STEP_TOLERANCE)))
+        steps = first_step(clocks, self.eta)
         return np.where((codes >= 0) & (steps <= self.horizon), steps, np.inf)

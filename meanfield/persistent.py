@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from meanfield import kernels
+from meanfield.clocks import first_step
 from meanfield.grids import Array
 from meanfield.parameters import store_positive, store_within
-from meanfield.simulate import STEP_TOLERANCE
 from theory.errors import InputError
 
 
@@ -153,7 +153,7 @@ def persistent_exits(
     rows = np.array([astuple(parameters)])
     clocks, codes = exit_clocks(rows, products=(S * eta).ravel(), num_cycles=num_cycles.ravel())
     clocks, codes = clocks.reshape(S.shape), codes.reshape(S.shape)
-    steps = np.maximum(1.0, np.ceil(clocks / eta * (1.0 - STEP_TOLERANCE)))
+    steps = first_step(clocks, eta)
     ends = steps <= horizon
     return Exits(
         np.where(ends, steps, np.inf),

@@ -11,15 +11,13 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from meanfield import arguments, kernels, results
+from meanfield.clocks import first_step
 from meanfield.outcomes import Outcome
 from meanfield.parameters import MapParameters
 from theory.errors import InputError
 
 MAX_CYCLES = 1_000_000
 """Sync cycles with a memory that still changes after which `exit_budget` says that a run never exits."""
-
-STEP_TOLERANCE = 1e-10
-"""Relative rounding of eta*t at exit that does not count as one more step."""
 
 _CLAIMS = ("C5", "C6")
 
@@ -160,7 +158,7 @@ def _exits(
     """Outcome code, collapse step and eta*t at exit of every pair; NaN where the horizon comes first."""
     S, eta = np.broadcast_arrays(S, eta)
     clocks = _clocks(parameters, S * eta, _num_cycles(S, horizon))
-    steps = np.maximum(1.0, np.ceil(clocks / eta * (1.0 - STEP_TOLERANCE)))
+    steps = first_step(clocks, eta)
     collapsed = steps <= horizon
     return {
         "outcome": np.where(collapsed, Outcome.COLLAPSED.code, Outcome.STABLE.code),

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from meanfield import arguments
+from meanfield.clocks import STEP_TOLERANCE, first_step
 from meanfield.engine.cache import load, store
 from meanfield.engine.checks import require_numbers, require_tolerance
 from meanfield.engine.members import LANES, Blocks, Exits, Members
@@ -18,7 +19,6 @@ from meanfield.engine.source import generate, state_order
 from meanfield.engine.threads import in_threads
 from meanfield.grids import Array
 from meanfield.hybrid import FAILED, STAYED, ModelRun
-from meanfield.simulate import STEP_TOLERANCE
 from theory.errors import InputError
 from theory.models.model import DriftModel, WithinExit
 
@@ -179,7 +179,7 @@ class CompiledModel:
     def _run_of(self, walk: _Walk, place: int, path: Array) -> ModelRun:
         exits = self._sorted_out(walk, np.array([place]))
         clock, code = float(exits.clock[0]), int(exits.code[0])
-        steps = np.maximum(1.0, np.ceil(clock / walk.blocks.learning_rate[place] * (1.0 - STEP_TOLERANCE)))
+        steps = first_step(clock, walk.blocks.learning_rate[place])
         order = state_order(self.model)
         last = walk.horizon * walk.blocks.learning_rate[place] * (1.0 + STEP_TOLERANCE)
         kept = path[path[:, 0] <= last]
@@ -260,7 +260,7 @@ class CompiledModel:
         order = [index for kind in (True, False) for index, within in enumerate(kinds) if within is kind]
         numbers = np.array([*order, FAILED, STAYED], dtype=np.int8)
         clock, code = walk.clocks[places], numbers[walk.codes[places]]
-        late = np.ceil(clock / walk.blocks.learning_rate[places] * (1.0 - STEP_TOLERANCE)) > walk.horizon
+        late = first_step(clock, walk.blocks.learning_rate[places]) > walk.horizon
         rows = [state_order(self.model).index(state) for state in self.model.states]
         ended = np.where(late, np.int8(STAYED), code)
         return Exits(np.where(ended >= 0, clock, np.inf), ended, walk.finals[rows][:, places])

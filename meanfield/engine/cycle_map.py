@@ -16,6 +16,7 @@ import sympy as sp
 from numpy.typing import ArrayLike
 
 from meanfield.engine.compiled import compile_model
+from meanfield.engine.source import slope
 from meanfield.engine.values import RUN, grid_of, members_of
 from meanfield.grids import Array
 from theory.errors import InputError
@@ -63,7 +64,7 @@ def variational_model(model: DriftModel) -> DriftModel:
 
     def varied(of: tuple[sp.Expr, ...]) -> tuple[sp.Expr, ...]:
         rows = [item for state, item in zip(model.states, of, strict=True) if state in states]
-        slopes = [[_slope(row, state) for state in states] for row in rows]
+        slopes = [[slope(row, state) for state in states] for row in rows]
         linear = sp.Matrix(slopes) * sp.Matrix(deviations)
         return (*rows, *linear)
 
@@ -84,12 +85,6 @@ def variational_model(model: DriftModel) -> DriftModel:
         exits=(),
         solution=varied(model.solution) if closed else (),
     )
-
-
-def _slope(expression: sp.Expr, state: sp.Symbol) -> sp.Expr:
-    """Derivative without what sympy puts at a corner."""
-    slope = sp.diff(expression, state).replace(sp.DiracDelta, lambda *_: sp.Integer(0))
-    return slope.rewrite(sp.Piecewise) if slope.has(sp.Heaviside) else slope
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,13 +13,13 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from meanfield import results
+from meanfield.clocks import first_step
 from meanfield.engine.compiled import TOLERANCE, Adaptive, EulerMaruyama, compile_model
-from meanfield.engine.members import Exits, Members
+from meanfield.engine.members import Exits
 from meanfield.engine.values import grid_members, grid_of
 from meanfield.grids import Array
 from meanfield.hybrid import FAILED
 from meanfield.outcomes import Outcome
-from meanfield.simulate import STEP_TOLERANCE
 from theory.models.model import DriftModel
 
 LEVELS = 3
@@ -116,7 +116,7 @@ def refined_diagram(
     for level in range(levels, -1, -1):
         cells = np.flatnonzero(wanted & ~simulated)
         if cells.size:
-            exits = compiled.exits(_taken(everyone, cells), horizon=horizon, method=method)
+            exits = compiled.exits(everyone.taken(cells), horizon=horizon, method=method)
             for name, value in variables_of(exits, everyone.learning_rate[cells], horizon).items():
                 found[name].ravel()[cells] = value
             simulated.ravel()[cells] = True
@@ -128,10 +128,6 @@ def refined_diagram(
 
 
 _CLOCKS = ("collapse_step", "cumulative_learning_rate_at_exit")
-
-
-def _taken(members: Members, index: NDArray[np.int64]) -> Members:
-    return Members(members.parameters[:, index], members.sync_interval[index], members.learning_rate[index])
 
 
 def _lattice(shape: tuple[int, ...], stride: int) -> list[NDArray[np.int64]]:
@@ -175,7 +171,7 @@ def _beside(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def variables_of(exits: Exits, learning_rate: Array, horizon: int) -> dict[str, Array]:
     """Return what a diagram says of every member, flat: outcome, exit, collapse step, eta*t at exit."""
     collapsed = exits.code >= 0
-    steps = np.maximum(1.0, np.ceil(exits.clock / learning_rate * (1.0 - STEP_TOLERANCE)))
+    steps = first_step(exits.clock, learning_rate)
     ended = np.where(exits.code == FAILED, Outcome.FAILED.code, Outcome.STABLE.code)
     return {
         "outcome": np.where(collapsed, Outcome.COLLAPSED.code, ended),

@@ -10,13 +10,13 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from meanfield import arguments, results
+from meanfield.clocks import first_step
 from meanfield.engine.compiled import CompiledModel, EulerMaruyama, compile_model
 from meanfield.engine.diagram import attributes_of
 from meanfield.engine.members import Members
 from meanfield.engine.values import grid_members, grid_of
 from meanfield.grids import Array
 from meanfield.hybrid import FAILED
-from meanfield.simulate import STEP_TOLERANCE
 from theory.errors import InputError
 from theory.models.model import DriftModel
 
@@ -68,9 +68,9 @@ def ensemble_diagram(
     if levels.ndim != 1 or not levels.size or not np.all((levels > 0.0) & (levels < 1.0)):
         raise InputError("quantiles", "be numbers between 0 and 1", quantiles, "Use (0.1, 0.5, 0.9).")
     chosen = method or EulerMaruyama()
-    clock, code = walked(compile_model(model), grid_members(model, values, grid), count, horizon, chosen)
-    learning_rate = np.repeat(grid_members(model, values, grid).learning_rate, count).reshape(clock.shape)
-    steps = np.where(code >= 0, np.maximum(1.0, np.ceil(clock / learning_rate * (1.0 - STEP_TOLERANCE))), np.inf)
+    cells = grid_members(model, values, grid)
+    clock, code = walked(compile_model(model), cells, count, horizon, chosen)
+    steps = first_step(clock, cells.learning_rate[:, np.newaxis])
     shape = tuple(axis.size for axis in grid.values())
     return results.build(
         results.model_ensemble(tuple(grid)),
@@ -87,11 +87,10 @@ def walked(
     compiled: CompiledModel, cells: Members, num_members: int, horizon: int, method: EulerMaruyama
 ) -> tuple[Array, NDArray[np.int8]]:
     """Walk num_members runs of every cell; returns clocks and codes, shape (cells, num_members)."""
-    num_cells = cells.sync_interval.size
-    place = np.repeat(np.arange(num_cells), num_members)
-    members = Members(cells.parameters[:, place], cells.sync_interval[place], cells.learning_rate[place])
+    members = cells.taken(np.repeat(np.arange(len(cells)), num_members))
     exits = compiled.exits(members, horizon=horizon, method=method)
-    return exits.clock.reshape(num_cells, num_members), exits.code.reshape(num_cells, num_members)
+    shape = (len(cells), num_members)
+    return exits.clock.reshape(shape), exits.code.reshape(shape)
 
 
 def wilson(share: Array, num_members: int) -> tuple[Array, Array]:

@@ -40,6 +40,10 @@ class Members:
     def __len__(self) -> int:
         return self.sync_interval.size
 
+    def taken(self, index: NDArray[np.int64]) -> Members:
+        """Return the members at these places, numbered anew."""
+        return Members(self.parameters[:, index], self.sync_interval[index], self.learning_rate[index])
+
 
 def plan(sync_interval: Array) -> NDArray[np.int64]:
     """Return the order in which members fill their blocks: by sync interval, then by index.

@@ -76,9 +76,6 @@ class _Printer(PythonCodePrinter):  # type: ignore[misc]  # sympy is untyped
     def _print_Function(self, expr: sp.Function) -> str:  # noqa: N802
         return f"{FUNCTIONS[type(expr).__name__]}({', '.join(self._print(item) for item in expr.args)})"
 
-    _print_Abs = _print_Function
-    _print_sign = _print_Function
-
     def _print_Max(self, expr: sp.Max) -> str:  # noqa: N802
         return self._nested("_larger", expr)
 
@@ -229,16 +226,16 @@ def _counts(model: DriftModel) -> tuple[sp.Symbol, ...]:
 
 def _rate(excess: sp.Expr, rows: dict[sp.Symbol, sp.Symbol]) -> sp.Expr:
     """How fast an excess grows, in terms of how fast the states do."""
-    return sp.Add(*(_slope(excess, state) * row for state, row in rows.items()))
+    return sp.Add(*(slope(excess, state) * row for state, row in rows.items()))
 
 
-def _slope(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
-    """Derivative for real numbers, without what sympy puts at a corner."""
+def slope(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
+    """Return the derivative for real numbers, without what sympy puts at a corner."""
     real = {item: sp.Dummy(item.name, real=True) for item in expression.free_symbols}
-    slope = sp.diff(expression.xreplace(real), real.get(symbol, symbol))
-    slope = slope.replace(sp.DiracDelta, lambda *_: sp.Integer(0))
-    slope = slope.rewrite(sp.Piecewise) if slope.has(sp.Heaviside) else slope
-    return slope.xreplace({dummy: item for item, dummy in real.items()})
+    found = sp.diff(expression.xreplace(real), real.get(symbol, symbol))
+    found = found.replace(sp.DiracDelta, lambda *_: sp.Integer(0))
+    found = found.rewrite(sp.Piecewise) if found.has(sp.Heaviside) else found
+    return found.xreplace({dummy: item for item, dummy in real.items()})
 
 
 def _shift(excess: sp.Expr, gains: dict[sp.Symbol, sp.Symbol], states: set[sp.Symbol]) -> sp.Expr | None:
@@ -255,10 +252,10 @@ def _shift(excess: sp.Expr, gains: dict[sp.Symbol, sp.Symbol], states: set[sp.Sy
     if isinstance(excess, sp.Abs):
         inner = _shift(excess.args[0], gains, states)
         return None if inner is None else sp.Abs(inner)
-    slopes = {state: _slope(excess, state) for state in held}
-    if any(slope.free_symbols & states for slope in slopes.values()):
+    slopes = {state: slope(excess, state) for state in held}
+    if any(item.free_symbols & states for item in slopes.values()):
         return None
-    return sp.Add(*(slope * gains[state] for state, slope in slopes.items()))
+    return sp.Add(*(item * gains[state] for state, item in slopes.items()))
 
 
 _LENGTH = sp.Symbol("length", positive=True)

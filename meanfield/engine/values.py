@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +52,11 @@ def grid_of(model: DriftModel, values: Mapping[str, float], axes: Mapping[str, A
     return {name: _axis(name, axis) for name, axis in axes.items()}
 
 
+def numbers_of(model: DriftModel, values: Mapping[str, Any]) -> list[Any]:
+    """Return the value of every parameter of the model in its order; S and eta take the run's own."""
+    return [values[_BOUND.get(symbol, str(symbol))] for symbol in model.parameters]
+
+
 def members_of(model: DriftModel, values: Mapping[str, ArrayLike]) -> Members:
     """Return members from a number or an array for every name, broadcast and flattened.
 
@@ -66,7 +72,7 @@ def members_of(model: DriftModel, values: Mapping[str, ArrayLike]) -> Members:
     arrays = {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
     shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
     flat = {name: np.broadcast_to(array, shape).ravel() for name, array in arrays.items()}
-    rows = [flat[_BOUND.get(symbol, str(symbol))] for symbol in model.parameters]
+    rows = numbers_of(model, flat)
     stacked = np.array(rows).reshape(len(rows), flat[RUN[0]].size)
     return Members(stacked, flat[RUN[0]].copy(), flat[RUN[1]].copy())
 

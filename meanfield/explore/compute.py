@@ -9,11 +9,11 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from meanfield.engine.diagram import phase_diagram
+from meanfield.engine.values import numbers_of
 from meanfield.explore.presets import model_of
 from meanfield.explore.state import ExplorerState
 from meanfield.grids import Array
 from meanfield.outcomes import Outcome
-from theory.symbols import S, eta
 
 COARSE = 4
 """Every so many cells a coarse picture has one."""
@@ -110,8 +110,7 @@ def limits(state: ExplorerState) -> tuple[Limit, ...]:
     """Return the exits of the chosen run, or of the fixed values where none is chosen."""
     model = model_of(state.model)
     values = state.numbers if state.selected is None else state.run_values(*state.selected)
-    run = {S: values["sync_interval"], eta: values["learning_rate"]}
-    numbers = {symbol: run.get(symbol, values.get(str(symbol))) for symbol in model.parameters}
+    numbers = dict(zip(model.parameters, numbers_of(model, values), strict=True))
     return tuple(
         Limit(
             item.name,

@@ -12,13 +12,13 @@ import numpy as np
 import sympy as sp
 
 from meanfield.engine.compiled import Adaptive, compile_model
-from meanfield.engine.values import members_of
+from meanfield.engine.values import members_of, numbers_of
 from meanfield.explore.presets import model_of
 from meanfield.explore.state import ExplorerState
 from meanfield.grids import Array
 from meanfield.hybrid import ModelRun
 from theory.models.model import DriftModel
-from theory.symbols import P, S, eta, tau
+from theory.symbols import P, tau
 
 POINTS = 2000
 """About so many points has a path through a closed solution, and at least two a cycle."""
@@ -74,10 +74,8 @@ def _filled(model: DriftModel, values: Mapping[str, float], run: ModelRun, horiz
     starts = clocks[begun]
     shares = np.linspace(0.0, 1.0, int(np.clip(POINTS // starts.size, 2, MOST_IN_CYCLE)))
     since = np.outer(np.clip(end - starts, 0.0, product), shares)
-    run_values = {S: values["sync_interval"], eta: values["learning_rate"]}
-    numbers = [run_values.get(symbol, values.get(str(symbol))) for symbol in model.parameters]
     states = [run.states[str(symbol)][begun][:, None] for symbol in model.states]
-    found = _solution(model)(*states, *numbers, product, since)
+    found = _solution(model)(*states, *numbers_of(model, values), product, since)
     filled = {
         str(symbol): np.broadcast_to(item, since.shape).ravel()
         for symbol, item in zip(model.states, found, strict=True)

@@ -10,13 +10,14 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from meanfield.engine.values import numbers_of
 from meanfield.explore.presets import model_of
 from meanfield.explore.state import ExplorerState
 from meanfield.grids import Array
 from theory.errors import InputError
 from theory.models.cycle import linear_cycle
 from theory.models.model import DriftModel
-from theory.symbols import P, S, eta
+from theory.symbols import P
 
 POINTS = 41
 """Points of an axis at which the multiplier is looked at first."""
@@ -99,13 +100,12 @@ def _jacobians(model: DriftModel) -> Callable[..., Any]:
 
 def _log_multiplier(model: DriftModel, values: Mapping[str, Any]) -> Array:
     """Logarithm of the spectral radius of the cycle map, shape of the broadcast values."""
-    S_, eta_ = values["sync_interval"], values["learning_rate"]
     shape = np.broadcast_shapes(*(np.shape(value) for value in values.values()))
-    product = np.broadcast_to(S_ * eta_, shape)
-    run = {S: S_, eta: eta_}
-    numbers = [run.get(symbol, values.get(str(symbol))) for symbol in model.parameters]
+    product = np.broadcast_to(values["sync_interval"] * values["learning_rate"], shape)
     with np.errstate(all="ignore"):
-        flow, sync = (_stacked(items, product.shape) for items in _jacobians(model)(*numbers, product))
+        flow, sync = (
+            _stacked(items, product.shape) for items in _jacobians(model)(*numbers_of(model, values), product)
+        )
         carried = sync @ exponentials(product[..., None, None] * flow)
         finite = np.all(np.isfinite(carried), axis=(-2, -1))
         radius = np.abs(np.linalg.eigvals(np.where(finite[..., None, None], carried, 0.0))).max(axis=-1)

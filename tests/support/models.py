@@ -11,6 +11,15 @@ x, y, d = sp.symbols("x y d", real=True)
 a, b, g, R, Q = sp.symbols("a b g R Q", positive=True)
 
 
+VALUES = {"h": 0.02, "k_w": 8.0, "k_s": 20.0, "rho": 0.3, "v": 1.0, "sigma": 1.0, "m0": 0.05}
+LIMITS = {"R_batch": 0.25, "R_crit": 1.2}
+"""Of persistent drift."""
+NONE = 1e9
+"""A limit that is never met."""
+GLOBAL = 10.0
+"""House rule for an integrator against an exact solution: ten times its tolerance."""
+
+
 def memory_map(saturated=sp.tanh):
     """u -> tanh(h + kappa*u) with kappa = P*b: constant speed inside a cycle; h and b may be negative."""
     h, b, u0, u = sp.symbols("h b u0 u", real=True)

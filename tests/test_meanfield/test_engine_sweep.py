@@ -1,23 +1,18 @@
 """Sweeps: exact exits, the order of members, and equal bits however the shards are run, killed and resumed."""
 
-import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import sympy as sp
 import xarray as xr
-import zarr
 
 from meanfield import results
 from meanfield.engine import sweep, sweep_store
@@ -25,56 +20,19 @@ from meanfield.engine.compiled import Adaptive, EulerMaruyama, compile_model
 from meanfield.engine.diagram import phase_diagram
 from meanfield.engine.members import LANES
 from meanfield.engine.members import plan as block_plan
-from meanfield.engine.sweep import SweepPlan, digest, open_sweep, plan_of, run_sweep
-from meanfield.engine.values import RUN, grid_members
+from meanfield.engine.sweep import SweepPlan, digest, open_sweep, plan_of
+from meanfield.engine.values import grid_members
 from meanfield.outcomes import Outcome
 from meanfield.shards import Shard
 from tests.support.big_sweep import big_plan, contents, fading_memory, start
+from tests.support.engine_sweeps import make, noisy_plan, straight_line, straight_plan
 from theory.errors import InputError
-from theory.models.model import DriftModel, WithinExit
+from theory.models.model import DriftModel
 
 ROUNDING = 1e-12
 """An exit on a straight line: the bisection ends at rounding."""
 NUM_RUNS, SHARD = 4000, 256
 """Runs and shard size of the small sweep of most tests; the last shard is not full."""
-
-
-def straight_line(noise: float = 0.0) -> DriftModel:
-    """x' = v from zero, out at R: the clock at exit is R/v, whatever the sync interval."""
-    x, v, R = sp.Symbol("x", real=True), sp.Symbol("v", real=True), sp.Symbol("R", positive=True)
-    return DriftModel(
-        name="straight line",
-        states=(x,),
-        parameters=(v, R),
-        flow=(v,),
-        sync=(x,),
-        start=(sp.Integer(0),),
-        exits=(WithinExit("region", x, R),),
-        noise=(sp.Float(noise),) if noise else (),
-    )
-
-
-def straight_plan(**changes: Any) -> SweepPlan:
-    axes = {"v": (-1.0, 0.5, 1.0, 2.0), "sync_interval": (4, 16, np.inf), "learning_rate": (1e-3, 2e-3, 5e-3, 1e-2)}
-    return replace(SweepPlan(straight_line(), {"R": 0.7}, axes, horizon=100, shard_size=LANES), **changes)
-
-
-def noisy_plan(**changes: Any) -> SweepPlan:
-    axes = {"R": (0.05, 0.1), "sync_interval": (2, 8), "v": (0.0, 1.0, 2.0)}
-    method = EulerMaruyama(seed=5)
-    plan = SweepPlan(straight_line(0.5), {"learning_rate": 1e-2}, axes, 60, method, num_members=7, shard_size=LANES)
-    return replace(plan, **changes)
-
-
-def make(plan: SweepPlan, path: Path, order: Callable[[list[Shard]], list[Shard]] = list) -> Path:
-    """The sweep in this process, its shards in any order."""
-    grid = {name: np.array(axis) for name, axis in plan.axes.items()}
-    assert plan.method is not None
-    attributes = sweep.attributes_of(plan.model, plan.values, grid, plan.horizon, plan.method)
-    sweep_store.create_store(path, plan.to_json(), compile_model(plan.model).key, attributes)
-    for shard in order(list(plan.layout.shards)):
-        sweep._run_shard(plan, path, shard)
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +50,7 @@ def straight(tmp_path: Path) -> Path:
     return make(straight_plan(), tmp_path / "straight.zarr")
 
 
-def same_bits(one: xr.Dataset, two: xr.Dataset) -> None:
+def assert_same_bits(one: xr.Dataset, two: xr.Dataset) -> None:
     assert list(one.data_vars) == list(two.data_vars)
     for name in one.data_vars:
         assert one[name].dims == two[name].dims
@@ -146,7 +104,7 @@ def test_shards_cover_every_member_once_in_whole_blocks(small: SweepPlan) -> Non
 def test_a_sweep_has_the_bits_of_the_phase_diagram(small: SweepPlan, whole: Path) -> None:
     diagram = phase_diagram(small.model, small.values, axes=small.axes, horizon=small.horizon)
     found = open_sweep(whole)
-    same_bits(found, diagram)
+    assert_same_bits(found, diagram)
     assert {name: found.attrs[name] for name in diagram.attrs} == diagram.attrs
     assert 0.2 < float((found["exit"] == 0).mean()) < 0.8
 
@@ -158,7 +116,7 @@ def test_neither_order_nor_size_of_the_shards_changes_a_bit(tmp_path: Path, size
 
     plan = big_plan(1000, 512)
     expected = open_sweep(make(plan, tmp_path / "expected.zarr"))
-    same_bits(open_sweep(make(replace(plan, shard_size=size), tmp_path / "other.zarr", shuffled)), expected)
+    assert_same_bits(open_sweep(make(replace(plan, shard_size=size), tmp_path / "other.zarr", shuffled)), expected)
 
 
 def test_a_member_depends_on_its_block_so_blocks_must_not_move(small: SweepPlan) -> None:
@@ -262,135 +220,6 @@ def test_a_digest_changes_with_every_part_of_a_model_and_with_nothing_else() -> 
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert said.stdout.strip() == digest(fading_memory())
-
-
-BAD: dict[str, tuple[Mapping[str, Any], str]] = {
-    "unknown name": ({"values": {"R": 1.0, "k": 1.0}}, "values must name parameters of the model, got 'k'"),
-    "no value": ({"values": {}}, "values must give every parameter, got none for R"),
-    "twice": ({"values": {"R": 1.0, "v": 1.0}}, "axes must hold no name that has a value, got 'v'"),
-    "unsorted": ({"axes": {**straight_plan().axes, "v": (2.0, 1.0)}}, "axes: v must be a strictly increasing list"),
-    "no number": ({"values": {"R": np.nan}}, "straight line: R must be finite and >= 0, got nan"),
-    "below zero": ({"values": {"R": -1.0}}, "straight line: R must be finite and >= 0, got -1"),
-    "not finite": ({"axes": {**straight_plan().axes, "v": (1.0, np.inf)}}, "straight line: v must be a finite number"),
-    "part of a step": (
-        {"axes": {**straight_plan().axes, "sync_interval": (1, 2.5, 4)}},
-        "sync_interval must be an integer >= 1, or inf, got 2.5 in 1 of 3 members",
-    ),
-    "no rate": ({"axes": {**straight_plan().axes, "learning_rate": (0.0, 1.0)}}, "learning_rate must be positive"),
-    "horizon": ({"horizon": 0}, "horizon must be an integer >= 1, got 0"),
-    "members": ({"num_members": 2}, "num_members must be 1 for a model without noise, got 2"),
-    "no members": ({"num_members": 0}, "num_members must be an integer >= 1, got 0"),
-    "shard": ({"shard_size": 40}, "shard_size must be whole blocks of 32, got 40. Use 16384."),
-}
-
-
-@pytest.mark.parametrize("bad", BAD)
-def test_a_bad_plan_is_refused_when_it_is_made(bad: str) -> None:
-    changes, said = BAD[bad]
-    with pytest.raises(InputError) as error:
-        straight_plan(**changes)
-    assert said in str(error.value)
-
-
-def test_bad_arguments_are_refused_before_anything_is_made(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"num_workers must be an integer >= 1, got 0\."):
-        run_sweep(straight_plan(), tmp_path / "a.zarr", num_workers=0)
-    with pytest.raises(InputError, match="method must fit straight line, got EulerMaruyama"):
-        run_sweep(straight_plan(method=EulerMaruyama()), tmp_path / "a.zarr", num_workers=1)
-    assert list(tmp_path.iterdir()) == []
-    model = replace(straight_line(1.0), parameters=(*straight_line().parameters, sp.Symbol("seed", real=True)))
-    with pytest.raises(InputError, match="axes must leave the name seed to the members of a cell"):
-        noisy_plan(model=model, axes={**noisy_plan().axes, "seed": (1.0, 2.0)})
-
-
-OTHER_PLANS: dict[str, tuple[Mapping[str, Any], str]] = {
-    "model": ({"model": replace(straight_line(), name="other")}, "its model is "),
-    "horizon": ({"horizon": 101}, "its horizon is 100, got 101. Give another store, or the plan that made this one."),
-    "values": ({"values": {"R": 0.8}}, "its values R is 0.7, got 0.8"),
-    "axis": (
-        {"axes": {**straight_plan().axes, "v": (0.5, 1.0)}},
-        "its axes v is [-1.0, 0.5, 1.0, 2.0], got [0.5, 1.0]",
-    ),
-    "method": ({"method": Adaptive(1e-7)}, "its method tolerance is 1e-06, got 1e-07"),
-    "shards": ({"shard_size": 64}, "its shard_size is 32, got 64"),
-    "no axis": (
-        {"values": {"R": 0.7, "v": 1.0}, "axes": {name: straight_plan().axes[name] for name in RUN}},
-        "its values v is None, got 1.0",
-    ),
-}
-
-
-@pytest.mark.parametrize("other", OTHER_PLANS)
-def test_a_store_of_another_plan_is_not_resumed(straight: Path, other: str) -> None:
-    changes, said = OTHER_PLANS[other]
-    before = contents(straight)
-    with pytest.raises(InputError) as error:
-        run_sweep(straight_plan(**changes), straight, num_workers=1)
-    assert str(error.value).startswith("store must hold the same plan: ")
-    assert said in str(error.value)
-    assert contents(straight) == before
-
-
-@pytest.mark.parametrize("name", ["numba", "processor", "compiled model"])
-def test_a_store_of_other_versions_is_not_resumed(straight: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = sweep_store.versions
-    monkeypatch.setattr(sweep_store, "versions", lambda key: {**now(key), name: "0.0"})
-    with pytest.raises(InputError, match=rf"versions that made it: {name} .*, got 0\.0\. Install that version"):
-        run_sweep(straight_plan(), straight, num_workers=1)
-
-
-def flip(path: Path) -> None:
-    """Alter one bit in the middle of a file."""
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-
-
-def write(path: Path, name: str, value: float) -> None:
-    zarr.open_group(path, mode="r+")[name][20] = value
-
-
-def change_attribute(path: Path, name: str, value: object) -> None:
-    text = json.loads((path / "zarr.json").read_text())
-    text["attributes"][name] = value
-    (path / "zarr.json").write_text(json.dumps(text))
-
-
-DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "cut chunk": (lambda path: (path / "clock/c/1").write_bytes(b"cut"), "its shard 1 cannot be read (RuntimeError:"),
-    "one bit": (lambda path: flip(path / "clock/c/1"), "its shard 1 cannot be read ("),
-    "no chunk": (lambda path: (path / "code/c/1").unlink(), "its shard 1 cannot be read (ValueError: it has no code"),
-    "no clock": (lambda path: (path / "clock/c/1").unlink(), "(ValueError: its clocks do not fit its codes)"),
-    "no such exit": (lambda path: write(path, "code", 1), "(ValueError: it has no code, or one that no member"),
-    "a wrong clock": (lambda path: write(path, "clock", np.nan), "its shard 0 cannot be read (ValueError: its clocks"),
-    "cut done": (lambda path: (path / "done/c/0").write_bytes(b"cut"), "its array done cannot be read"),
-    "no done": (lambda path: shutil.rmtree(path / "done"), "its array done cannot be read (FileNotFoundError"),
-    "no array": (
-        lambda path: shutil.rmtree(path / "clock"),
-        "its array clock cannot be read (FileNotFoundError: it is",
-    ),
-    "no plan": (lambda path: change_attribute(path, "plan", "{"), "its attribute plan cannot be read (JSONDecodeError"),
-    "no attributes": (lambda path: change_attribute(path, "attributes", {}), "cannot be read (KeyError"),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_a_broken_store_is_refused_by_all_who_read_it(straight: Path, damage: str) -> None:
-    breaks, said = DAMAGE[damage]
-    breaks(straight)
-    for read in (open_sweep, lambda path: run_sweep(straight_plan(), path, num_workers=1)):
-        with pytest.raises(InputError) as error:
-            read(straight)
-        assert said in str(error.value)
-        assert str(error.value).startswith("STORE must be whole, but its ")
-
-
-def test_what_is_no_sweep_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"STORE must be a sweep store, got .*none\.zarr\. Make one with meanfield"):
-        open_sweep(tmp_path / "none.zarr")
-    zarr.open_group(tmp_path / "other.zarr", mode="w").attrs["schema"] = "driftlaw.sweep/2"
-    with pytest.raises(InputError, match=r"have the schema driftlaw\.model_sweep/1, got driftlaw\.sweep/2"):
-        open_sweep(tmp_path / "other.zarr")
 
 
 def test_a_sweep_killed_at_any_moment_ends_with_the_same_files(whole: Path, tmp_path: Path) -> None:

@@ -129,10 +129,9 @@ def _advance(w, members, block, step, goes_on, root, seed, lanes):
     beyond = 0.0
     for lane in range(lanes):
         within(w, NEW, LATER, lane)
-        over = 1.0
+        near = 0.0
         for i in range(NUM_STATES):
-            over = over if abs(w[(NEW + i) * LANES + lane]) < HUGE else -1.0
-        near = 1.0 if over < 0.0 else 0.0
+            near = near if abs(w[(NEW + i) * LANES + lane]) < HUGE else 1.0
         for i in range(NUM_WITHIN):
             near = 1.0 if w[(LATER + i) * LANES + lane] >= 0.0 else near
         beyond = max(beyond, near * w[LIVE * LANES + lane])
