@@ -112,7 +112,7 @@ def _judge(w, h, tolerance, lane):
     w[ERROR * LANES + lane] = total if w[LIVE * LANES + lane] > 0.0 else 0.0
 
 
-@_inner
+@_outer
 def _alone(w, h, lane):
     """Step of one lane, to the same states as a step of its block; fills NEW, K7 and LATER."""
     if HAS_SOLUTION:
